@@ -1,0 +1,90 @@
+// A serving engine at a version: its policy, its real defaults by their real names, its memory
+// accounting and its host costs. Filled from engines/*.yaml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/format.hpp"
+#include "catalog/gpu.hpp"
+
+namespace servegrid::catalog {
+
+enum class Policy { vllm_v1, sglang, trtllm };
+
+/// Host and serving costs per step (see docs/step-model.md); one row per (GPU, engine), fitted or
+/// default.
+struct ServingCosts {
+  double alpha = 0.8;                // share of the kernels' own floors paid in a step
+  double group_per_layer = 3e-6;     // a_N: [s] per layer and log2(GPUs)
+  double per_step = 700e-6;          // h0 [s]
+  double per_sequence = 3e-6;        // hs [s]
+  double prefill_per_layer = 80e-6;  // tlp [s]
+  double prefill_factor = 1.05;      // pf
+  double first_token = 15e-3;        // TTFT0 [s]
+  double routing_skew = 0.66;        // s
+  double first_token_steps =
+      3;  // R: steps added to TTFT (vLLM, TensorRT-LLM) or arrival polling interval (SGLang)
+  std::string origin = "default";  // "fitted", "default", "inherited from ..."
+};
+
+/// Memory accounting of the engine at this version (docs/memory.md).
+struct MemoryRule {
+  std::string kind;                     // "vllm", "sglang", "trtllm"
+  double sampler_bytes_per_logit = 38;  // s
+  bool graphs_charged = false;
+  double context_charged = 0;                  // [B] CUDA context charged again (V1 0.7-0.9)
+  double nontorch_per_gpu = 0;                 // override of the table [B]; 0 = table
+  std::string printed_tokens = "concurrency";  // or "blocks": how "GPU KV cache size" is printed
+};
+
+/// The knobs, resolved for one GPU. Names are the engine's own.
+struct Knobs {
+  std::int64_t max_num_seqs = 1024;  // SGLang: max_running_requests; TensorRT-LLM: max_batch_size
+  std::int64_t max_num_batched_tokens =
+      8192;  // SGLang: chunked_prefill_size; TensorRT-LLM: max_num_tokens
+  double memory_fraction =
+      0.92;  // gpu_memory_utilization / mem_fraction_static / free_gpu_memory_fraction
+  std::int64_t block_size = 16;  // block_size / page_size / tokens_per_block
+  bool enable_prefix_caching = true;
+  bool enable_chunked_prefill = true;
+  std::int64_t long_prefill_token_threshold = 0;
+  bool reserve_full_isl = true;  // scheduler_reserve_full_isl
+  double watermark = 0.0;
+  std::int64_t max_model_len = 0;  // 0 = the model's
+  Format kv_cache = Format::bf16;
+  bool async_scheduling = true;
+  std::int64_t max_prefill_tokens = 16384;  // SGLang
+  double schedule_conservativeness = 1.0;   // SGLang
+  bool guaranteed_no_evict = true;          // TensorRT-LLM GUARANTEED_NO_EVICT
+  std::int64_t stream_interval = 1;
+  std::vector<std::int64_t> graph_sizes;  // CUDA-graph batch sizes; empty = none
+};
+
+struct EngineProfile {
+  std::string name;    // "vllm-0.24"
+  std::string engine;  // "vllm", "sglang", "trtllm", "atom"
+  std::string version;
+  std::string date;  // release
+  std::vector<std::string> aliases;
+  Policy policy = Policy::vllm_v1;
+  MemoryRule memory;
+  std::vector<Fact> facts;
+  std::string file;
+
+  /// Defaults by GPU memory, before a scenario's own knobs: (condition on engine bytes, knobs) in
+  /// order of preference.
+  struct SizeClass {
+    double memory_at_least = 0;       // [B] engine-visible
+    std::vector<std::string> except;  // GPU names that fall through
+    Knobs knobs;
+  };
+  std::vector<SizeClass> size_classes;  // sorted, largest first; the last has memory_at_least 0
+
+  /// Defaults on that GPU.
+  [[nodiscard]] Knobs defaults_on(const Gpu& gpu) const;
+};
+
+}  // namespace servegrid::catalog

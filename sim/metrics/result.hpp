@@ -1,0 +1,72 @@
+// What came out of one run: per-request records, epochs of the timeline, counters. Summaries are
+// computed from these.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "units/time.hpp"
+
+namespace servegrid::metrics {
+
+enum class Outcome : std::uint8_t { completed, rejected, in_flight };
+
+struct RequestRecord {
+  std::int64_t id = 0;
+  std::int64_t user = -1;
+  int replica = 0;
+  int turn = 0;
+  int preemptions = 0;
+  Outcome outcome = Outcome::in_flight;
+  std::int64_t prompt_tokens = 0, output_tokens = 0;
+  std::int64_t cached_tokens = 0;     // found in the prefix cache at first admission
+  Ticks arrival = 0, scheduled = 0;   // first scheduled
+  Ticks first_token = 0, finish = 0;  // as the client sees them
+  std::string reason;                 // of a rejection
+};
+
+/// A stretch in which the batch composition did not change (or one step that held prefill).
+struct Epoch {
+  int replica = 0;
+  Ticks start = 0;
+  std::int64_t steps = 0;
+  std::int64_t sequences = 0;        // decoding
+  std::int64_t prefill_tokens = 0;   // of the step, when it holds prefill
+  std::int64_t prefill_context = 0;  // cached tokens under the chunks
+  std::int64_t context_tokens = 0;   // at its start
+  std::int64_t waiting = 0;
+  std::int64_t blocks_used = 0;  // at its start
+  Ticks first_step = 0;          // duration of the first step
+  Ticks step_growth = 0;         // each later step takes this much longer
+};
+
+struct Counters {
+  std::int64_t requests = 0, completed = 0, rejected = 0, preemptions = 0;
+  std::int64_t blocks_allocated = 0, blocks_freed = 0;
+  std::int64_t tokens_generated = 0, tokens_prefilled = 0, tokens_cached = 0, tokens_recomputed = 0;
+  std::int64_t prefix_queries = 0, prefix_hits = 0;  // tokens
+  std::int64_t events = 0;                           // state-machine events, steps
+  std::int64_t steps = 0;
+  std::int64_t peak_running = 0, peak_waiting = 0;
+};
+
+struct RunResult {
+  std::vector<RequestRecord> requests;
+  std::vector<Epoch> timeline;
+  Counters counters;
+  Ticks end = 0;
+  std::int64_t num_blocks = 0;  // pool of one replica
+};
+
+/// name -> value in the names of `vllm bench serve`, in a stable order; undefined metrics are
+/// absent.
+using Summary = std::vector<std::pair<std::string, double>>;
+
+/// Throws RunError naming the invariant when conservation does not hold (requests, tokens, blocks,
+/// time).
+void check_conservation(const RunResult& result);
+
+}  // namespace servegrid::metrics

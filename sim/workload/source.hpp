@@ -1,0 +1,49 @@
+// Where requests come from. A source is asked for the first arrivals and told of each end; it never
+// looks at the clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "catalog/scenario.hpp"
+#include "units/time.hpp"
+
+namespace servegrid::workload {
+
+using RequestId = std::int64_t;
+using StreamId = std::int64_t;  // identity of a growing token sequence; equal prefixes of one
+                                // stream are the same tokens
+
+/// One request as it arrives.
+struct Request {
+  RequestId id = 0;
+  Ticks arrival = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t output_tokens = 0;
+  StreamId stream = -1;            // conversation; -1 = a fresh prompt that nobody else shares
+  std::int64_t shared_prefix = 0;  // leading tokens that belong to `shared_stream`
+  StreamId shared_stream = -1;     // e.g. the system prompt
+  std::int64_t user = -1;          // closed loop: which slot
+  int turn = 0;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  /// The next arrival that does not depend on any completion, in time order; nullopt when there is
+  /// none (left).
+  virtual std::optional<Request> next_arrival() = 0;
+  /// Called when a request ends (completed or rejected) at `now`: the request that follows from it,
+  /// if any (its arrival is >= now).
+  virtual std::optional<Request> on_end(const Request& request, Ticks now) = 0;
+  /// Requests that will be issued in all.
+  [[nodiscard]] virtual std::int64_t total() const = 0;
+};
+
+/// The source a scenario describes. Random streams are named (arrivals, prompts, outputs, think)
+/// and split from `seed`.
+std::unique_ptr<Source> make_source(const catalog::WorkloadSpec& spec, std::uint64_t seed);
+
+}  // namespace servegrid::workload
