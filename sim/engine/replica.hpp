@@ -1,0 +1,77 @@
+// One replica as a pure state machine: no clock, no I/O. Requests go in, events come out; while a
+// batch composition lasts it is an epoch whose times are closed-form in integers, so that leaping
+// over its steps is exact.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "catalog/engine.hpp"
+#include "metrics/result.hpp"
+#include "roofline/step_times.hpp"
+#include "workload/source.hpp"
+
+namespace servegrid::engine {
+
+/// The KV pool of a replica.
+struct Pool {
+  std::int64_t num_blocks = 0;
+  std::int64_t block_tokens = 16;
+  std::int64_t fixed_blocks = 0;  // state blocks a sequence holds whatever its length
+};
+
+/// What a router or a timeline may see at time t. O(1) and never changes the result.
+struct Observation {
+  std::int64_t running = 0, waiting = 0;
+  std::int64_t blocks_used = 0;     // held by running sequences
+  std::int64_t context_tokens = 0;  // of running sequences
+};
+
+/// Told of what happens, in time order.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void scheduled(workload::RequestId id, Ticks at,
+                         std::int64_t cached_tokens) = 0;  // first admission
+  virtual void preempted(workload::RequestId id, Ticks at) = 0;
+  virtual void first_token(workload::RequestId id, Ticks at) = 0;  // as the client sees it
+  virtual void finished(workload::RequestId id, Ticks at) = 0;
+  virtual void rejected(workload::RequestId id, Ticks at, const std::string& reason) = 0;
+  virtual void epoch(const metrics::Epoch& epoch) = 0;  // when it is over
+};
+
+struct ReplicaConfig {
+  catalog::Policy policy = catalog::Policy::vllm_v1;
+  catalog::Knobs knobs;
+  Pool pool;
+  int index = 0;
+  bool leap = true;
+};
+
+inline constexpr Ticks never = static_cast<Ticks>(1) << 120;
+
+class Replica {
+ public:
+  Replica(const ReplicaConfig& config, const roofline::StepTimes& steps, Listener& listener);
+  ~Replica();
+  Replica(Replica&&) noexcept;
+
+  /// A request arrives at `now` (>= any earlier call's time). One that can never run is rejected at
+  /// once.
+  void submit(const workload::Request& request, Ticks now);
+  /// Time of the next internal event (end of the epoch or step in progress), `never` when idle. May
+  /// move earlier only inside submit().
+  [[nodiscard]] Ticks next_event() const;
+  /// Handles the event at `now == next_event()`: step effects, finishes, preemptions, the next
+  /// plan.
+  void advance(Ticks now);
+  [[nodiscard]] Observation observe(Ticks t) const;
+  /// Counters so far (requests, blocks, tokens, preemptions, steps, events).
+  [[nodiscard]] const metrics::Counters& counters() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace servegrid::engine
