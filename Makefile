@@ -1,0 +1,57 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine:
+#   make study   installs what is missing, builds, runs the headline study   (about 5 minutes on two cores)
+#   make test    the same, with every test
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BUILD := build/release
+SERVEGRID := $(BUILD)/bin/servegrid
+
+PACKAGES := g++ cmake ninja-build pkg-config libsimgrid-dev libeigen3-dev libboost-dev \
+            libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
+TEST_PACKAGES := $(PACKAGES) catch2 python3
+DEV_PACKAGES := clang clang-format clang-tidy
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps: ; @tools/install-packages $(PACKAGES)
+test-deps: ; @tools/install-packages $(TEST_PACKAGES)
+dev-deps: ; @tools/install-packages $(TEST_PACKAGES) $(DEV_PACKAGES)
+
+build: deps ## the command, at build/release/bin/servegrid
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+study: build ## install what is missing, build, run the headline study
+	$(SERVEGRID) compare llama70b_8k_fresh --output results/llama70b_8k_fresh
+	$(SERVEGRID) compare llama70b_8k_conversations --output results/llama70b_8k_conversations
+
+test: test-deps ## install what is missing, build, run every test
+	@cmake --preset release -DSERVEGRID_TESTS=ON >/dev/null
+	@cmake --build --preset release
+	@ctest --test-dir $(BUILD) --output-on-failure
+
+asan: test-deps ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan
+	@ctest --test-dir build/asan --output-on-failure
+
+FORMATTED = $(shell git ls-files '*.cpp' '*.hpp')
+format: dev-deps ## rewrite the sources with clang-format
+	clang-format -i $(FORMATTED)
+check-format: dev-deps ## fail when clang-format would change something
+	@clang-format --dry-run -Werror $(FORMATTED)
+
+tidy: dev-deps ## clang-tidy over the sources
+	@cmake --preset dev >/dev/null
+	@run-clang-tidy -quiet -p build/dev '$(CURDIR)/sim/.*'
+
+fuzz: dev-deps ## each fuzz target for FUZZ_SECONDS (default 60)
+	@cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DSERVEGRID_FUZZ=ON >/dev/null
+	@cmake --build build/fuzz
+	@tools/run-fuzz build/fuzz $${FUZZ_SECONDS:-60}
+
+clean: ## remove build/ and results/
+	rm -rf build results
+
+.PHONY: help deps test-deps dev-deps build study test asan format check-format tidy fuzz clean
