@@ -27,6 +27,9 @@ struct ServingCosts {
   double routing_skew = 0.66;        // s
   double first_token_steps =
       3;  // R: steps added to TTFT (vLLM, TensorRT-LLM) or arrival polling interval (SGLang)
+  // Half-width of the 90 % interval, relative (0.2: within 20 %), from runs left out of the fit;
+  // unfitted ones are wide.
+  double tpot_band = 0.5, ttft_band = 1.0;
   std::string origin = "default";  // "fitted", "default", "inherited from ..."
 };
 

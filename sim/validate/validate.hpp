@@ -1,0 +1,36 @@
+// `servegrid validate`: predicted against measured runs, with what was skipped and why.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "validate/accuracy.hpp"
+
+namespace servegrid::validate {
+
+struct ValidateOptions {
+  std::string measured;  // path of the CSV
+  unsigned threads = 2;
+  bool leave_out_models =
+      false;                  // refit the serving costs without a model before predicting its rows
+  double tpot_limit_ms = 20;  // of the concurrency question
+};
+
+struct Report {
+  std::vector<PreparedRow> prepared;            // owns the rows that `scored` points to
+  std::vector<Scored> scored;                   // predicted rows
+  std::map<std::string, std::int64_t> skipped;  // reason -> rows
+  std::int64_t rows = 0;
+  Decisions decisions;
+  bool leave_out = false;
+};
+
+Report validate(const ValidateOptions& options);
+
+/// Whole report as one JSON document, as a table, and one line a row as CSV.
+std::string to_json(const Report& report);
+std::string to_table(const Report& report);
+std::string rows_csv(const Report& report);
+
+}  // namespace servegrid::validate
