@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# run.sh BUILD: installs BUILD into a new folder, builds the consumer against it, runs it and the installed command.
+set -euo pipefail
+build=$1 here=$(cd "$(dirname "$0")" && pwd) work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cmake -S "$here" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+cmake --build "$work/consumer" >/dev/null
+cd "$work"
+env -u SERVEGRID_DATA SERVEGRID_DATA="$work/prefix/share/servegrid" "$work/consumer/consumer"
+# The command finds its data from where it is installed, and its SimGrid plugin too.
+env -u SERVEGRID_DATA "$work/prefix/bin/servegrid" size --model llama-3.1-8b --gpu h100-sxm --quiet >/dev/null
+env -u SERVEGRID_DATA "$work/prefix/bin/servegrid" run --model llama-3.1-8b --gpu h100-sxm --isl 100 --osl 10 \
+  --concurrency 2 --quiet >/dev/null
+echo "install: find_package, the library, the command and its data work from a new prefix"
