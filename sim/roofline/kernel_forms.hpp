@@ -85,12 +85,25 @@ inline double attended_pairs(double q, double cached, double window) {
   return growing * (cached + growing / 2) + (q - growing) * window;
 }
 
+/// Bytes that a prefill of one sequence reads and writes: KV of all tokens, queries and outputs.
+inline double prefill_attention_bytes(double heads, double kv_heads, double dims, double q,
+                                      double cached, double kv_bytes) {
+  return (cached + q) * kv_heads * dims * kv_bytes + 2 * q * heads * dims;
+}
+
 /// Attention of decoding, affine in the context: t0 + t_seq * sequences * kv_heads + bytes.
 struct DecodeAttentionFit {
   double t0 = 0;     // [s]
   double t_seq = 0;  // [s] per sequence and KV head on the GPU
   double eb = 1;     // of the bandwidth
 };
+
+/// Seconds per token of context: K and V of the KV heads on the GPU over the bandwidth.
+inline double decode_attention_seconds_per_token(const DecodeAttentionFit& f,
+                                                 const KernelBase& base, double kv_heads,
+                                                 double dims, double kv_bytes) {
+  return kv_heads * dims * kv_bytes / (base.bandwidth * f.eb);
+}
 
 /// MLA decoding, absorbed form: t0 + c_seq n + p-norm3(bytes, FLOPs), both proportional to the
 /// context: affine too.
@@ -116,6 +129,7 @@ struct MlaPrefillFit {
   double eb = 1;  // of the bandwidth
 };
 
+/// Seconds without t0: FLOPs are 2 heads (qk_dim + v_dim) pairs, bytes those of Q, K, V and output.
 inline double mla_prefill_seconds(const MlaPrefillFit& f, const KernelBase& base, double flops,
                                   double bytes) {
   return flops / (base.peak * f.ec) + bytes / (base.bandwidth * f.eb);
