@@ -28,15 +28,22 @@ const std::map<std::string, Operator>& file_operators() {
 // Names of the data -> names of fit files.
 std::string dtype_of(const CsvReader& csv, const std::string& column) {
   static const std::map<std::string, std::string> names = {
-      {"bfloat16", "bf16"},    {"bf16", "bf16"},
-      {"float16", "bf16"},     {"half", "bf16"},
-      {"fp8", "fp8"},          {"fp8_block", "fp8-block"},
-      {"nvfp4", "nvfp4"},      {"w4a16_mxfp4", "mxfp4"},
-      {"mxfp4", "mxfp4"},      {"w4a8_mxfp4_mxfp8", "mxfp4-mxfp8"},
-      {"int4_wo", "int4-g32"}, {"int8_wo", "int8-weights"},
-      {"sq", "int8"},          {"int8", "int8"},
-      {"mxfp8", "mxfp8"},      {"w4a16_nvfp4", "nvfp4-bf16"},
-      {"w4afp8", "int4-fp8"},
+      {"bfloat16", "bf16"},
+      {"bf16", "bf16"},
+      {"float16", "bf16"},
+      {"half", "bf16"},
+      {"fp8", "fp8"},
+      {"fp8_block", "fp8-block"},
+      {"mxfp8", "mxfp8"},
+      {"int8", "int8"},
+      {"sq", "int8"},
+      {"nvfp4", "nvfp4"},
+      {"w4a16_nvfp4", "w4a16-nvfp4"},
+      {"w4a16_mxfp4", "w4a16-mxfp4"},
+      {"w4a8_mxfp4_mxfp8", "w4a8-mxfp4-mxfp8"},
+      {"int4_wo", "int4-wo"},
+      {"int8_wo", "int8-wo"},
+      {"w4afp8", "w4afp8"},
   };
   const auto it = names.find(csv.text(column));
   if (it != names.end()) return it->second;
@@ -90,6 +97,7 @@ void read_moe(const CsvReader& csv, KernelRow& row) {
     throw csv.error("column 'distribution': expected balanced or power_law_EXPONENT, got '" +
                     text.substr(0, 40) + "'");
   }
+  if (row.kernel_source.find("nongated") != std::string::npos) row.matrices = 2;
   const Routing routing = route(row.tokens, row.top_k, row.experts, row.moe_ep, row.skew);
   row.rank_tokens = routing.rank_tokens;
   row.touched = routing.touched;

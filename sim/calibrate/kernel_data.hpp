@@ -31,6 +31,7 @@ struct KernelRow {
   double heads = 0, kv_heads = 0, head_dim = 0, window = 0;  // per GPU; window 0 = none
   double tokens = 0, hidden = 0, inter = 0, top_k = 0;       // MoE; inter on the rank
   double experts = 0, moe_tp = 1, moe_ep = 1, skew = 0;  // skew: power-law exponent, 0 = balanced
+  double matrices = 3;                                   // of an expert: 2 without a gate
   double rank_tokens = 0, touched = 0;                   // derived: see route()
   int gpus = 0;                                          // all-reduce
   double bytes = 0;                                      // all-reduce message

@@ -67,6 +67,7 @@ FittedNumber rounded(const Parameter& p, double value) {
                        : p.scale == Scale::nanoseconds ? " ns"
                        : p.scale == Scale::gigabytes   ? " GB/s"
                                                        : "";
+  if (!p.logarithmic && value - p.low < 1e-3 * (p.high - p.low)) value = p.low;  // at its bound
   const std::string digits = fmt::format("{:.3g}", value / unit);
   return {p.name, std::stod(digits) * unit, fmt::format("{:g}{}", std::stod(digits), suffix)};
 }
@@ -134,7 +135,8 @@ double evaluate(Operator op, const KernelBase& base, const double* x, const Prep
     }
     case Operator::moe: {
       const MoeFit f{x[0], x[1], x[2], x[3], x[4]};
-      return f.t0 + moe_seconds(f, base, r.rank_tokens, r.touched, r.hidden, r.inter, p.weight);
+      return f.t0 + moe_seconds(f, base, r.rank_tokens, r.touched, r.hidden, r.inter, p.weight,
+                                r.matrices);
     }
     case Operator::all_reduce: {
       return all_reduce_seconds(AllReduceFit{x[0], x[1], x[2], x[3]}, r.bytes);

@@ -20,13 +20,13 @@ constexpr std::array<Type, 12> types = {{
     {"fp8-block", 1 + 4.0 / 16384, 1 + 4.0 / 128, "fp8"},
     {"mxfp8", 1 + 1.0 / 32, 1 + 1.0 / 32, "fp8"},
     {"int8", 1, 1, "int8"},
-    {"int8-weights", 1, 2, "bf16"},
+    {"int8-wo", 1, 2, "bf16"},
     {"nvfp4", 0.5625, 0.5625, "fp4"},
-    {"nvfp4-bf16", 0.5625, 2, "bf16"},
-    {"mxfp4", 0.53125, 2, "bf16"},
-    {"mxfp4-mxfp8", 0.53125, 1.03125, "fp8"},
-    {"int4-g32", 0.5625, 2, "bf16"},
-    {"int4-fp8", 0.5156, 1, "fp8"},
+    {"w4a16-nvfp4", 0.5625, 2, "bf16"},
+    {"w4a16-mxfp4", 0.53125, 2, "bf16"},
+    {"w4a8-mxfp4-mxfp8", 0.53125, 1.03125, "fp8"},
+    {"int4-wo", 0.5625, 2, "bf16"},
+    {"w4afp8", 0.5156, 1, "fp8"},
 }};
 
 const Type& type(const std::string& dtype) {
