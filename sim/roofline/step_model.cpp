@@ -1,0 +1,209 @@
+#include "roofline/step_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/evaluate.hpp"
+#include "roofline/fits.hpp"
+#include "roofline/operators.hpp"
+#include "units/error.hpp"
+
+namespace servegrid::roofline {
+
+namespace {
+
+double split(double tokens, int parts) {
+  return parts == 1 ? tokens : std::ceil(tokens / parts);
+}
+
+/// Sum over prefill chunks as the busiest attention-DP rank sees it: chunks are spread over the
+/// ranks, but one chunk stays on one rank.
+struct Share {
+  double sum = 0, largest = 0;
+  void add(double x) {
+    sum += x;
+    largest = std::max(largest, x);
+  }
+  [[nodiscard]] double of(int dp, int pp) const { return std::max(sum / dp, largest) / pp; }
+};
+
+struct SecondsSink {
+  double seconds = 0;
+  void operator()(const Emitted& e) { seconds += e.seconds; }
+};
+
+struct ExplainSink {
+  StepBreakdown& out;
+  void operator()(const Emitted& e) {
+    OperatorTime o;
+    o.name = e.label.name;
+    o.count = static_cast<int>(std::lround(e.count));
+    o.flops = e.flops;
+    o.bytes = e.bytes;
+    o.fabric_bytes = e.fabric_bytes;
+    o.seconds = e.seconds;
+    const bool fixed = e.bound == Bound::fabric || e.bound == Bound::host;
+    o.bound = !fixed && e.floor > e.seconds - e.floor ? Bound::latency : e.bound;
+    o.efficiency = e.label.efficiency;
+    o.source = e.label.source;
+    out.seconds += o.seconds;
+    out.flops += o.flops;
+    out.bytes += o.bytes;
+    out.seconds_by_bound[static_cast<std::size_t>(o.bound)] += o.seconds;
+    out.operators.push_back(std::move(o));
+  }
+};
+
+}  // namespace
+
+struct StepModel::Impl {
+  model::Deployment deployment;
+  Fits fits;
+  Table table;
+  catalog::ServingCosts costs;
+  std::array<Ticks, max_context_classes> per_token{};
+  mutable std::vector<DecodeCost> memo;  // by number of sequences; base 0 = not computed yet
+
+  Impl(const model::Deployment& d, const std::string& fit_file)
+      : deployment(d),
+        fits(deployment.gpu, deployment.engine, fit_file),
+        table(compile(deployment, fits)),
+        costs(fits.costs()) {
+    std::array<double, max_context_classes> coefficients{};
+    for (const auto& a : table.attention) {
+      coefficients[static_cast<std::size_t>(a.context_class)] +=
+          a.count * a.per_token / (table.dp * table.pp);
+    }
+    for (std::size_t c = 0; c < per_token.size(); ++c) per_token[c] = to_ticks(coefficients[c]);
+  }
+
+  void add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const;
+  [[nodiscard]] Shape shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                            const ContextTokens& context) const;
+};
+
+void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const {
+  const std::size_t classes = table.windows.size() + 1;
+  const int dp = table.dp, pp = table.pp;
+  Share tokens, context;
+  std::array<std::array<Share, 3>, max_context_classes> sums{};
+  for (const auto& chunk : chunks) {
+    const auto q = static_cast<double>(chunk.tokens), cached = static_cast<double>(chunk.cached);
+    tokens.add(q);
+    context.add(q + cached);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double window = c == 0 ? 0 : static_cast<double>(table.windows[c - 1]);
+      const double pairs = attended_pairs(q, cached, window);
+      sums[c][0].add(pairs);
+      sums[c][1].add(pairs / std::max(q, 1.0));
+      sums[c][2].add(q + (c == 0 ? cached : std::min(cached, window)));
+    }
+  }
+  for (std::size_t c = 0; c < classes; ++c) {
+    s.prefill[c] = {sums[c][0].of(dp, pp), sums[c][1].of(dp, pp), sums[c][2].of(dp, pp)};
+  }
+  s.holds_prefill = !chunks.empty();
+  s.prefill_tokens = tokens.of(dp, pp);
+  s.prefill_context = context.of(dp, pp);
+  s.prompts = std::ceil(static_cast<double>(chunks.size()) / dp);
+  s.group_tokens += tokens.sum;
+}
+
+Shape StepModel::Impl::shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                             const ContextTokens& context) const {
+  const int dp = table.dp, pp = table.pp;
+  Shape s;
+  const auto n = static_cast<double>(sequences);
+  s.group_tokens = n;
+  add_prefill(chunks, s);
+  s.group_tokens = split(s.group_tokens, pp);
+  s.decode = split(split(n, pp), dp);
+  s.tokens = s.decode + std::ceil(s.prefill_tokens);
+  double sampled = n;
+  for (const auto& chunk : chunks) sampled += chunk.samples ? 1 : 0;
+  s.sampled = split(split(sampled, pp), dp);
+  s.host_sequences = (n + static_cast<double>(chunks.size())) / dp;
+  for (std::size_t c = 0; c < s.context.size(); ++c) {
+    s.context[c] = static_cast<double>(context[c]) / (dp * pp);
+  }
+  return s;
+}
+
+StepModel::StepModel(const model::Deployment& deployment, const std::string& fit_file) {
+  model::check(deployment);
+  impl_ = std::make_unique<Impl>(deployment, fit_file);
+}
+
+StepModel::~StepModel() = default;
+
+std::span<const std::int64_t> StepModel::windows() const {
+  return impl_->table.windows;
+}
+
+DecodeCost StepModel::decode(std::int64_t sequences) const {
+  if (sequences <= 0) throw RunError("a decode step needs at least one sequence");
+  constexpr std::int64_t memo_limit = 1 << 20;
+  auto& memo = impl_->memo;
+  const auto i = static_cast<std::size_t>(sequences);
+  if (i < memo.size() && memo[i].base > 0) return memo[i];
+  SecondsSink sum;
+  evaluate(impl_->table, impl_->costs, impl_->shape({}, sequences, {}), sum);
+  const DecodeCost cost{std::max<Ticks>(1, to_ticks(sum.seconds)), impl_->per_token};
+  if (sequences <= memo_limit) {
+    if (i >= memo.size()) memo.resize(std::max(i + 1, 2 * memo.size()));
+    memo[i] = cost;
+  }
+  return cost;
+}
+
+Ticks StepModel::mixed(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                       const ContextTokens& context) const {
+  SecondsSink sum;
+  evaluate(impl_->table, impl_->costs, impl_->shape(chunks, sequences, context), sum);
+  return std::max<Ticks>(1, to_ticks(sum.seconds));
+}
+
+Ticks StepModel::first_token_delay() const {
+  return to_ticks(impl_->costs.first_token);
+}
+
+double StepModel::first_token_steps() const {
+  return impl_->deployment.engine == "sglang" ? 0 : impl_->costs.first_token_steps;
+}
+
+std::int64_t StepModel::arrival_poll_steps() const {
+  if (impl_->deployment.engine != "sglang") return 1;
+  return std::max<std::int64_t>(1, std::llround(impl_->costs.first_token_steps));
+}
+
+StepBreakdown StepModel::explain(const Batch& batch) const {
+  StepBreakdown out;
+  evaluate(impl_->table, impl_->costs, impl_->shape(batch.prefill, batch.sequences, batch.context),
+           ExplainSink{out});
+  return out;
+}
+
+void StepModel::set_costs(const catalog::ServingCosts& costs) {
+  impl_->costs = costs;
+  impl_->memo.clear();
+}
+
+const catalog::ServingCosts& StepModel::costs() const {
+  return impl_->costs;
+}
+
+std::string StepModel::trust() const {
+  if (!impl_->deployment.gpu.overridden.empty()) return "what-if";
+  switch (impl_->table.trust) {
+    case Trust::data_sheet:
+      return "data sheet";
+    case Trust::inherited:
+      return "inherited";
+    case Trust::measured:
+      break;
+  }
+  // Kernels measured, serving costs not: the defaults stem from other GPUs and engines.
+  return impl_->costs.origin == "default" ? "inherited" : "measured";
+}
+
+}  // namespace servegrid::roofline
