@@ -56,7 +56,8 @@ bool in_range(Operator op, const KernelRow& r) {
     case Operator::gemm:
       return r.n >= 1024 && r.k >= 1024 && r.m <= 16384;
     case Operator::prefill_attention:
-      return r.window == 0 && r.head_dim >= 64 && r.head_dim <= 256 && r.heads >= r.kv_heads;
+      return r.window == 0 && r.q >= 16 && r.head_dim >= 64 && r.head_dim <= 256 &&
+             r.heads >= r.kv_heads;
     case Operator::decode_attention:
       return r.window == 0 && r.head_dim == 128 && r.heads >= 4 * r.kv_heads &&
              r.heads <= 16 * r.kv_heads;

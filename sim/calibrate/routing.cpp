@@ -33,10 +33,14 @@ std::vector<double> power_law_counts(double pairs, double experts, double tokens
             : std::pow(std::pow(low, e) + u * (std::pow(high, e) - std::pow(low, e)), 1 / e);
   }
   const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
-  // Rounding down what is small loses pairs: give the remainder to the largest, one each.
+  // Rounding moves the sum: the largest (last) ones give or take one each until it is right.
   double assigned = 0;
   for (double& c : counts) assigned += c = std::round(c / sum * pairs);
-  for (auto it = counts.rbegin(); it != counts.rend() && assigned < pairs; ++it, ++assigned) ++*it;
+  for (std::size_t i = counts.size(); assigned != pairs; i = i > 1 ? i - 1 : counts.size()) {
+    const double change = assigned < pairs ? 1 : counts[i - 1] > 0 ? -1 : 0;
+    counts[i - 1] += change;
+    assigned += change;
+  }
   return counts;
 }
 

@@ -66,13 +66,22 @@ struct PrefillAttentionFit {
   double eb = 1;  // of the bandwidth
 };
 
+/// Dimensions of a head whose matrix products take as long as the exponentials of the softmax: 16 a
+/// clock and processor on every GPU since 2017 (CUDA programming guide, arithmetic throughput), the
+/// clock taken as 1.8 GHz. About 22 on L40S, 65 on H100, 130 on B200: there small heads are slower.
+inline double softmax_dims(const KernelBase& base) {
+  constexpr double exponentials = 16 * 1.8e9, flops_per_dim = 4;
+  return base.peak / base.processors / (exponentials * flops_per_dim);
+}
+
 /// Seconds without t0 of one sequence: `q` new tokens over `cached` ones; `pairs` is the number of
 /// (query, key) pairs attended, q (cached + q/2) without a window; `dims` is head_dim of QK plus
-/// that of V; `bytes` all that is read and written.
+/// that of V; `bytes` all that is read and written. `ec` holds for heads of 128.
 inline double prefill_attention_seconds(const PrefillAttentionFit& f, const KernelBase& base,
                                         double heads, double dims, double q, double pairs,
                                         double bytes) {
-  const double flops = 2 * heads * dims * pairs;
+  const double softmax = 2 * softmax_dims(base);
+  const double flops = 2 * heads * pairs * (dims + softmax) * 256 / (256 + softmax);
   return flops * (1 + f.q0 / std::max(q, 1.0)) / (base.peak * f.ec) +
          bytes / (base.bandwidth * f.eb);
 }
