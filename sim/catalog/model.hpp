@@ -41,6 +41,7 @@ struct Mlp {
   int experts = 0, active_experts = 0;
   std::int64_t moe_intermediate = 0;
   std::int64_t shared_intermediate = 0;  // all shared experts together
+  std::int64_t moe_latent = 0;  // width the routed experts work in (Nemotron 3); 0 = hidden
 };
 
 /// `count` layers of one kind.
