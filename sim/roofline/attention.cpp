@@ -69,7 +69,9 @@ void Compiler::full(const catalog::Attention& a, double count) {
   op.prefill_floor = prefill.fit.t0;
   op.q0 = prefill.fit.q0;
   op.pair_flops = 2 * heads * dims;
-  op.per_pair = op.pair_flops / (prefill.base.peak * prefill.fit.ec);
+  auto pair_fit = prefill.fit;
+  pair_fit.q0 = 0;  // applied per chunk
+  op.per_pair = prefill_attention_seconds(pair_fit, prefill.base, heads, dims, 1, 1, 0);
   op.new_bytes = 2 * heads * dims;                // Q read, output written, 2 bytes
   op.context_bytes = kv_heads * dims * kv_bytes;  // K and V of all tokens
   const double rate = prefill.base.bandwidth * prefill.fit.eb;

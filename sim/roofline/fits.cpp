@@ -219,12 +219,15 @@ const KernelFit* Fits::best(const std::string& engine, const std::string& op,
 
 std::vector<std::string> Fits::engines_for(const std::string& op, const std::string& dtype) const {
   // Measured tables that do not show what serves (docs/step-model.md, "Borrowed kernels").
-  const bool hopper = gpu_->architecture == "Hopper", blackwell = !hopper;
+  const bool hopper = gpu_->architecture == "Hopper";
+  const bool blackwell = gpu_->architecture.rfind("Blackwell", 0) == 0;
   if (engine_ == "vllm" && op == "gemm" && dtype == "fp8") return {"trtllm", "vllm", "sglang"};
   if (engine_ == "vllm" && op == "gemm" && dtype == "fp8-block") {
     return {"sglang", "vllm", "trtllm"};
   }
   if (engine_ == "vllm" && op == "all_reduce" && blackwell) return {"trtllm", "vllm", "sglang"};
+  // vLLM's MLA tables are of eagerly run modules of 0.14 with floors of 150 us and more.
+  if (engine_ == "vllm" && op.rfind("mla_", 0) == 0) return {"trtllm", "sglang", "vllm"};
   if (engine_ == "sglang" && op == "mla_decode" && dtype == "fp8" && hopper) {
     return {"trtllm", "sglang", "vllm"};
   }

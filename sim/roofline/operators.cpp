@@ -125,7 +125,7 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   op.count = count;
   op.fit = kernel.fit;
   op.base = kernel.base;
-  op.hidden = h;
+  op.hidden = m.moe_latent > 0 ? static_cast<double>(m.moe_latent) : h;
   op.inter = static_cast<double>(m.moe_intermediate) * ep / group;
   op.weight_bytes = p.weight_bytes;
   op.matrices = m.gated ? 3 : 2;
@@ -135,8 +135,12 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   table_.moes.push_back(op);
   gemm("router", precision("router"), m.experts, h, Rows::tokens, count);
   floors(1, count);
+  const auto shared = precision("shared_experts");
+  if (m.moe_latent > 0) {
+    gemm("moe_latent_down", shared, op.hidden, h, Rows::tokens, count);
+    gemm("moe_latent_up", shared, h, op.hidden, Rows::tokens, count);
+  }
   if (m.shared_intermediate > 0) {
-    const auto shared = precision("shared_experts");
     const double inter = static_cast<double>(m.shared_intermediate) / tp_;
     gemm("shared_up", shared, (m.gated ? 2 : 1) * inter, h, Rows::tokens, count);
     gemm("shared_down", shared, h, inter, Rows::tokens, count);
