@@ -5,7 +5,8 @@ endfunction()
 
 macro(servegrid_find what package)
   find_package(${ARGN} QUIET)
-  list(GET ARGV 2 _name)
+  set(_arguments ${ARGN})  # ARGN itself is no variable in a macro
+  list(GET _arguments 0 _name)
   if(NOT ${_name}_FOUND)
     servegrid_missing("${what}" "${package}")
   endif()
