@@ -207,11 +207,14 @@ double Fits::peak(catalog::Format compute) const {
 }
 
 const KernelFit* Fits::best(const std::string& engine, const std::string& op,
-                            const std::string& dtype, int gpus) const {
+                            const std::string& dtype, int gpus, bool gated) const {
   const KernelFit* found = nullptr;
   for (const auto& f : file_.kernels) {
     const bool same = f.engine == engine && f.op == op && f.gpus == gpus &&
                       (dtype.empty() || f.dtype.empty() || f.dtype == dtype);
+    const bool for_nongated = f.kernel_source.find("nongated") != std::string::npos;
+    if (for_nongated && gated) continue;
+    if (for_nongated && same) return &f;
     if (same && (found == nullptr || f.rows > found->rows)) found = &f;
   }
   return found;
@@ -236,11 +239,11 @@ std::vector<std::string> Fits::engines_for(const std::string& op, const std::str
   return {"trtllm", "sglang", "vllm"};
 }
 
-ChosenFit Fits::find(const std::string& op, const std::vector<std::string>& dtypes,
-                     int gpus) const {
+ChosenFit Fits::find(const std::string& op, const std::vector<std::string>& dtypes, int gpus,
+                     bool gated) const {
   for (const auto& dtype : dtypes) {
     for (const auto& engine : engines_for(op, dtype)) {
-      const KernelFit* f = best(engine, op, dtype, gpus);
+      const KernelFit* f = best(engine, op, dtype, gpus, gated);
       if (f == nullptr) continue;
       ChosenFit chosen{*f, inherited_ ? Trust::inherited : Trust::measured, {}};
       chosen.source =

@@ -61,9 +61,10 @@ class Fits {
   Fits(const catalog::Gpu& gpu, std::string engine, const std::string& path);
 
   /// First of `dtypes` (in order of preference) that this engine, else another one, has measured;
-  /// of several kernels the one with most rows.
+  /// of several kernels the one with most rows (an MoE kernel named "nongated" only for experts
+  /// without a gate).
   [[nodiscard]] ChosenFit find(const std::string& op, const std::vector<std::string>& dtypes,
-                               int gpus = 0) const;
+                               int gpus = 0, bool gated = true) const;
   [[nodiscard]] catalog::ServingCosts costs() const;
   [[nodiscard]] bool inherited() const { return inherited_; }
   /// Bandwidth [B/s] and peak [FLOP/s] that the fractions apply to: of the fit file, scaled when
@@ -73,7 +74,7 @@ class Fits {
 
  private:
   [[nodiscard]] const KernelFit* best(const std::string& engine, const std::string& op,
-                                      const std::string& dtype, int gpus) const;
+                                      const std::string& dtype, int gpus, bool gated) const;
   [[nodiscard]] bool overridden(const std::string& path) const;
   [[nodiscard]] std::vector<std::string> engines_for(const std::string& op,
                                                      const std::string& dtype) const;

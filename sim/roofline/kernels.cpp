@@ -23,8 +23,9 @@ double micro(double seconds) {
 
 }  // namespace
 
-ChosenFit Kernels::choose(const std::string& op, const std::vector<std::string>& dtypes, int gpus) {
-  ChosenFit c = fits_.find(op, dtypes, gpus);
+ChosenFit Kernels::choose(const std::string& op, const std::vector<std::string>& dtypes,
+                          bool gated) {
+  ChosenFit c = fits_.find(op, dtypes, 0, gated);
   trust_ = std::max(trust_, c.trust);
   return c;
 }
@@ -53,8 +54,8 @@ Kernel<GemmFit> Kernels::gemm(const Precision& p) {
   return k;
 }
 
-Kernel<MoeFit> Kernels::moe(const Precision& p) {
-  const auto c = choose("moe", p.moe_dtypes);
+Kernel<MoeFit> Kernels::moe(const Precision& p, bool gated) {
+  const auto c = choose("moe", p.moe_dtypes, gated);
   Kernel<MoeFit> k;
   k.source = c.source;
   if (c.trust == Trust::data_sheet) {

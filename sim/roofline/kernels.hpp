@@ -21,7 +21,7 @@ class Kernels {
   Kernels(const model::Deployment& d, const Fits& fits) : d_(d), fits_(fits) {}
 
   Kernel<GemmFit> gemm(const Precision& p);
-  Kernel<MoeFit> moe(const Precision& p);
+  Kernel<MoeFit> moe(const Precision& p, bool gated);
   Kernel<PrefillAttentionFit> prefill_attention();
   Kernel<DecodeAttentionFit> decode_attention();
   Kernel<MlaPrefillFit> mla_prefill();
@@ -34,7 +34,8 @@ class Kernels {
   [[nodiscard]] bool gemm_from_data_sheet() const { return gemm_from_data_sheet_; }
 
  private:
-  ChosenFit choose(const std::string& op, const std::vector<std::string>& dtypes, int gpus = 0);
+  ChosenFit choose(const std::string& op, const std::vector<std::string>& dtypes,
+                   bool gated = true);
   [[nodiscard]] KernelBase base(catalog::Format compute) const;
 
   const model::Deployment& d_;

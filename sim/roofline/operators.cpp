@@ -119,7 +119,7 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   const int group = tp_ * table_.dp;
   const int ep = std::max(1, d_.parallel.ep);
   const auto p = precision("experts");
-  const auto kernel = kernels_.moe(p);
+  const auto kernel = kernels_.moe(p, m.gated);
   MoeOp op;
   op.label = {"moe_experts", kernel.efficiency, kernel.source};
   op.count = count;
@@ -132,7 +132,18 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   op.local_experts = static_cast<double>(m.experts) / ep;
   op.log_untouched = std::log1p(-static_cast<double>(m.active_experts) / m.experts);
   op.pairs_per_token = static_cast<double>(m.active_experts) / ep;
-  table_.moes.push_back(op);
+  const auto same = [&](const MoeOp& o) {
+    return o.hidden == op.hidden && o.inter == op.inter && o.weight_bytes == op.weight_bytes &&
+           o.matrices == op.matrices && o.local_experts == op.local_experts &&
+           o.pairs_per_token == op.pairs_per_token;
+  };
+  auto& moes = table_.moes;
+  const auto it = std::find_if(moes.begin(), moes.end(), same);
+  if (it != moes.end()) {
+    it->count += count;
+  } else {
+    moes.push_back(op);
+  }
   gemm("router", precision("router"), m.experts, h, Rows::tokens, count);
   floors(1, count);
   const auto shared = precision("shared_experts");
