@@ -1,0 +1,192 @@
+#include "cli/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "metrics/version.hpp"
+
+namespace servegrid::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string metric(const study::Point& p, const char* name, int decimals) {
+  const auto value = p.metric(name);
+  return value ? fixed(*value, decimals) : std::string("-");
+}
+
+std::string milliseconds(const study::Point& p, const char* name) {
+  const auto value = p.metric(name);
+  if (!value) return "-";
+  return *value >= 1e4 ? fixed(*value, 0) : *value >= 100 ? fixed(*value, 1) : fixed(*value, 2);
+}
+
+std::string percent(double share) {
+  return fixed(100 * share, 1);
+}
+
+std::string load_of(const study::Point& p) {
+  if (p.users > 0) return std::to_string(p.users);
+  return p.rate > 0 ? number(p.rate, 3) + " /s" : "trace";
+}
+
+std::string prefix_hit(const study::Point& p) {
+  const auto value = p.metric("prefix_cache_hit_rate");
+  return value ? percent(*value) : "-";
+}
+
+}  // namespace
+
+Table points_table(const std::vector<study::Point>& points, bool wide) {
+  std::vector<std::string> header = {"set-up",       "users",        "resident",    "running",
+                                     "waiting",      "TTFT ms mean", "TTFT ms p99", "TPOT ms mean",
+                                     "TPOT ms p99",  "out tok/s",    "preempt",     "KV use %",
+                                     "prefix hit %", "what binds"};
+  if (wide) header.insert(header.end(), {"label", "feasible", "reason", "nearest", "trust"});
+  Table table(header);
+  for (const auto& p : points) {
+    std::vector<std::string> cells = {p.set_up, load_of(p)};
+    if (p.feasible) {
+      const std::vector<std::string> values = {
+          (p.may_not_fit ? "~" : "") + fixed(p.resident * p.replicas, 2),
+          fixed(p.load.running, 1),
+          fixed(p.load.waiting, 1),
+          milliseconds(p, "mean_ttft_ms"),
+          milliseconds(p, "p99_ttft_ms"),
+          milliseconds(p, "mean_tpot_ms"),
+          milliseconds(p, "p99_tpot_ms"),
+          metric(p, "output_throughput", 0),
+          metric(p, "preemptions", 0),
+          percent(p.load.kv_use_mean),
+          prefix_hit(p),
+          p.binds};
+      cells.insert(cells.end(), values.begin(), values.end());
+    } else {
+      cells.resize(13, "-");
+      cells[2] = "no";
+      cells.push_back(p.reason + (p.nearest.empty() || wide ? "" : "; " + p.nearest));
+    }
+    if (wide) {
+      const std::vector<std::string> more = {p.label, p.feasible ? "true" : "false", p.reason,
+                                             p.nearest, p.trust};
+      cells.insert(cells.end(), more.begin(), more.end());
+    }
+    table.row(cells);
+  }
+  return table;
+}
+
+Table costs_table(const std::vector<study::SetUp>& set_ups) {
+  Table table({"set-up", "price sheet", "a month", "per M output tokens", "sold"});
+  for (const auto& s : set_ups) {
+    for (const auto& cost : s.costs)
+      table.row({s.name, cost.sheet, fixed(cost.per_month, 0) + " " + cost.currency,
+                 fixed(cost.per_million_tokens, 3) + " " + cost.currency,
+                 cost.sold > s.gpus ? fmt::format("not singly: {} GPUs for {} {}", cost.sold,
+                                                  fixed(cost.sold_per_month, 0), cost.currency)
+                                    : "in this number"});
+    for (const auto& sheet : s.unpriced) table.row({s.name, sheet, "-", "-", "no offer"});
+  }
+  return table;
+}
+
+std::string points_json(const std::string& command, const std::vector<study::Point>& points,
+                        const std::vector<study::SetUp>& set_ups,
+                        const std::vector<std::string>& headline) {
+  Json list = Json::array(), ups = Json::array();
+  for (const auto& p : points) list.push_back(Json::parse(study::to_text(p)));
+  for (const auto& s : set_ups) {
+    Json costs = Json::array();
+    for (const auto& c : s.costs)
+      costs.push_back({{"sheet", c.sheet},
+                       {"currency", c.currency},
+                       {"per_month", c.per_month},
+                       {"sold_together", c.sold},
+                       {"sold_per_month", c.sold_per_month},
+                       {"per_million_output_tokens", c.per_million_tokens}});
+    Json at = nullptr;
+    if (s.at_slo)
+      at = {{"users", s.at_slo->none ? Json(nullptr) : Json(s.at_slo->users)},
+            {"interpolated", s.at_slo->interpolated},
+            {"at_least", s.at_slo->at_least}};
+    ups.push_back({{"set_up", s.name},
+                   {"gpu", s.gpu},
+                   {"gpus", s.gpus},
+                   {"resident_conversations", s.resident},
+                   {"context_tokens", s.context_tokens},
+                   {"best_output_throughput", s.best_tokens_per_second},
+                   {"best_users", s.best_users},
+                   {"users_at_tpot_slo", at},
+                   {"costs", costs},
+                   {"no_offer_in", s.unpriced}});
+  }
+  const Json json = {{"command", command},
+                     {"format_version", metrics::format_version},
+                     {"model_version", metrics::model_version},
+                     {"points", list},
+                     {"set_ups", ups},
+                     {"headline", headline}};
+  return json.dump(2) + '\n';
+}
+
+std::string run_text(const study::Point& p) {
+  std::string out =
+      fmt::format("{} in {} on {} ({}), {}\n", p.model, p.weights, p.gpu_title, p.set_up, p.engine);
+  const auto line = [&](const std::string& what, const std::string& value) {
+    out += fmt::format("  {:<28} {}\n", what, value);
+  };
+  line("load", p.users > 0 ? fmt::format("{} users, {}", p.users, p.workload)
+                           : load_of(p) + ", " + p.workload);
+  line("resident conversations",
+       fmt::format("{} ({} whole) of {} tokens{}", fixed(p.resident * p.replicas, 2),
+                   std::floor(p.resident * p.replicas), fixed(double(p.context_tokens), 0),
+                   p.may_not_fit ? ", may not fit" : ""));
+  line("running / waiting requests", fixed(p.load.running, 1) + " / " + fixed(p.load.waiting, 1));
+  line("requests completed", metric(p, "completed", 0));
+  line("duration", metric(p, "duration", 1) + " s");
+  line("request throughput", metric(p, "request_throughput", 3) + " /s");
+  line("output tokens/s", metric(p, "output_throughput", 1));
+  line("all tokens/s", metric(p, "total_token_throughput", 1));
+  Table latency({"ms", "mean", "median", "p99"});
+  for (const char* name : {"ttft", "tpot", "itl", "e2el"}) {
+    std::string title = name;
+    std::transform(title.begin(), title.end(), title.begin(),
+                   [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+    if (title == "E2EL" || std::string(name) == "e2el") title = "E2EL";
+    latency.row({title, milliseconds(p, (std::string("mean_") + name + "_ms").c_str()),
+                 milliseconds(p, (std::string("median_") + name + "_ms").c_str()),
+                 milliseconds(p, (std::string("p99_") + name + "_ms").c_str())});
+  }
+  out += '\n' + latency.text("  ") + '\n';
+  line("preemptions", metric(p, "preemptions", 0));
+  line("KV use mean / peak",
+       percent(p.load.kv_use_mean) + " % / " + percent(p.load.kv_use_peak) + " %");
+  line("prefix cache hit rate", prefix_hit(p) + (prefix_hit(p) == "-" ? "" : " %"));
+  line("what binds", p.binds);
+  double total = 0;
+  for (const double s : p.load.seconds_by_bound) total += s;
+  static const std::array<const char*, 5> names = {"compute", "memory", "fabric", "latency",
+                                                   "host"};
+  std::string shares;
+  for (std::size_t i = 0; total > 0 && i < names.size(); ++i)
+    shares += fmt::format("{}{} {} %", shares.empty() ? "" : ", ", names.at(i),
+                          percent(p.load.seconds_by_bound.at(i) / total));
+  line("step time", shares);
+  line("trust", p.trust);
+  return out;
+}
+
+std::string run_csv(const study::Point& p) {
+  std::string names, values;
+  for (const auto& [name, value] : p.summary) {
+    names += (names.empty() ? "" : ",") + name;
+    values += (values.empty() ? "" : ",") + fmt::format("{:.10g}", value);
+  }
+  return names + '\n' + values + '\n';
+}
+
+}  // namespace servegrid::cli

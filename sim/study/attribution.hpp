@@ -1,0 +1,22 @@
+// Where the time of a run went, and what would have to give for it to go faster.
+#pragma once
+
+#include <string>
+
+#include "study/run.hpp"
+
+namespace servegrid::study {
+
+/// Averages over the timeline. Steps are attributed to what bounds their operators.
+Load load_of(const metrics::RunResult& result, const catalog::Parallelism& parallel, int replicas,
+             const roofline::StepModel& steps);
+
+/// The summary in the names of `vllm bench serve`, with ours after them.
+metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& scenario,
+                            const Load& load);
+
+/// What limits the run: "KV memory", "max_num_seqs", or what bounds most of the step time.
+std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& scenario,
+                     const Load& load);
+
+}  // namespace servegrid::study

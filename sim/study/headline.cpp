@@ -1,0 +1,184 @@
+// From points to set-ups, and to the sentence a planner can quote.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "study/compare.hpp"
+
+namespace servegrid::study {
+
+namespace {
+
+std::string grouped(double value, int decimals = 0) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  auto point = text.find('.');
+  if (point == std::string::npos) point = text.size();
+  for (std::size_t i = point; i > 3;) {
+    i -= 3;
+    text.insert(i, ",");
+  }
+  return text;
+}
+
+std::string times(double a, double b) {
+  const double ratio = a / b;
+  return fmt::format("{:.{}f}x", ratio, ratio >= 10 ? 0 : ratio >= 1.995 ? 1 : 2);
+}
+
+// Largest load at which the mean TPOT is within the objective, linear between neighbours.
+UsersAtSlo users_at(std::vector<const Point*> points, double slo_seconds) {
+  std::sort(points.begin(), points.end(),
+            [](const Point* a, const Point* b) { return a->users < b->users; });
+  UsersAtSlo at;
+  const double limit = slo_seconds * 1e3;
+  const Point* good = nullptr;
+  for (const Point* p : points) {
+    const auto tpot = p->metric("mean_tpot_ms");
+    if (!tpot) continue;
+    if (*tpot <= limit) {
+      good = p;
+      at.users = static_cast<double>(p->users);
+      continue;
+    }
+    if (good == nullptr) {
+      at.none = true;
+      return at;
+    }
+    const double before = *good->metric("mean_tpot_ms");
+    const auto step = static_cast<double>(p->users - good->users);
+    at.users = static_cast<double>(good->users) + step * (limit - before) / (*tpot - before);
+    at.interpolated = true;
+    return at;
+  }
+  at.none = good == nullptr;
+  at.at_least = good != nullptr;
+  return at;
+}
+
+void add_costs(SetUp& s, const Point& p, const catalog::Catalog& catalog) {
+  const auto sheets = p.prices.empty() ? catalog.price_names() : p.prices;
+  for (const auto& name : sheets) {
+    const catalog::PriceSheet sheet = catalog.prices(name);
+    const catalog::Offer* offer = sheet.find(s.gpu, s.gpus);
+    if (offer == nullptr || offer->month(s.gpus) < 0) {
+      s.unpriced.push_back(sheet.name);
+      continue;
+    }
+    Cost cost;
+    cost.sheet = sheet.name;
+    cost.currency = sheet.currency;
+    cost.sold = offer->counts.empty() ? s.gpus : offer->counts.back();
+    for (const int count : offer->counts)
+      if (count >= s.gpus) cost.sold = std::min(cost.sold, count);
+    cost.sold = std::max(cost.sold, s.gpus);
+    cost.sold_per_month = offer->month(s.gpus);
+    cost.per_month = cost.sold_per_month * s.gpus / cost.sold;
+    const double tokens_a_month = s.best_tokens_per_second * catalog::hours_per_month * 3600;
+    cost.per_million_tokens = tokens_a_month > 0 ? cost.per_month / tokens_a_month * 1e6 : 0;
+    s.costs.push_back(cost);
+  }
+}
+
+std::string users_text(const SetUp& s) {
+  if (!s.at_slo || s.at_slo->none) return "none";
+  return (s.at_slo->at_least ? "at least " : "") + grouped(std::floor(s.at_slo->users + 1e-9));
+}
+
+std::string cost_text(const SetUp& s, const SetUp& base) {
+  std::string text;
+  for (const auto& cost : s.costs)
+    for (const auto& other : base.costs) {
+      if (cost.sheet != other.sheet) continue;
+      const auto price = [](const SetUp& of, const Cost& c) {
+        std::string out = fmt::format("{} {} {} a month", of.gpu, grouped(c.per_month), c.currency);
+        if (c.sold > of.gpus)
+          out += fmt::format(", not sold singly: {} for {}", c.sold, grouped(c.sold_per_month));
+        return out;
+      };
+      text += fmt::format(
+          "; per dollar ({}): {} the resident conversations, {} the tokens/s ({}; {})", cost.sheet,
+          times(s.resident / cost.per_month, base.resident / other.per_month),
+          times(s.best_tokens_per_second / cost.per_month,
+                base.best_tokens_per_second / other.per_month),
+          price(s, cost), price(base, other));
+    }
+  return text;
+}
+
+std::string sentence(const SetUp& s, const SetUp& base, const std::optional<double>& slo) {
+  std::string text = fmt::format(
+      "{} against {}: {} as many resident conversations of {} tokens ({} to {})", s.name, base.name,
+      times(s.resident, base.resident), grouped(static_cast<double>(s.context_tokens)),
+      grouped(s.resident, 2), grouped(base.resident, 2));
+  text += fmt::format(", {} the output tokens/s ({} at {} users to {} at {})",
+                      times(s.best_tokens_per_second, base.best_tokens_per_second),
+                      grouped(s.best_tokens_per_second), s.best_users,
+                      grouped(base.best_tokens_per_second), base.best_users);
+  if (slo && s.at_slo && base.at_slo)
+    text += fmt::format(", {} users at mean TPOT <= {} ms to {}", users_text(s),
+                        grouped(*slo * 1e3), users_text(base));
+  if (s.gpus != base.gpus)
+    text += fmt::format(
+        "; per GPU {} the resident conversations, {} the tokens/s",
+        times(s.resident / s.gpus, base.resident / base.gpus),
+        times(s.best_tokens_per_second / s.gpus, base.best_tokens_per_second / base.gpus));
+  return text + cost_text(s, base) + '.';
+}
+
+std::string alone(const SetUp& s, const std::optional<double>& slo) {
+  std::string text = fmt::format(
+      "{}: {} resident conversations of {} tokens, {} output tokens/s at "
+      "{} users",
+      s.name, grouped(s.resident, 2), grouped(static_cast<double>(s.context_tokens)),
+      grouped(s.best_tokens_per_second), s.best_users);
+  if (slo && s.at_slo)
+    text += fmt::format(", {} users at mean TPOT <= {} ms", users_text(s), grouped(*slo * 1e3));
+  for (const auto& cost : s.costs)
+    text += fmt::format("; {} {} per million output tokens ({})",
+                        grouped(cost.per_million_tokens, 2), cost.currency, cost.sheet);
+  return text + '.';
+}
+
+}  // namespace
+
+std::vector<SetUp> set_ups_of(const std::vector<Point>& points, const catalog::Catalog& catalog) {
+  std::vector<SetUp> set_ups;
+  for (const auto& first : points) {
+    const bool known = std::any_of(set_ups.begin(), set_ups.end(),
+                                   [&](const SetUp& s) { return s.name == first.set_up; });
+    if (!first.feasible || known) continue;
+    SetUp s;
+    s.name = first.set_up;
+    s.gpu = first.gpu;
+    s.gpu_title = first.gpu_title;
+    s.gpus = first.all_gpus();
+    s.resident = first.resident * first.replicas;
+    s.context_tokens = first.context_tokens;
+    std::vector<const Point*> mine;
+    for (const auto& p : points) {
+      if (p.set_up != s.name || !p.feasible) continue;
+      mine.push_back(&p);
+      const double rate = p.metric("output_throughput").value_or(0);
+      if (rate > s.best_tokens_per_second) {
+        s.best_tokens_per_second = rate;
+        s.best_users = p.users;
+      }
+    }
+    if (first.slo_tpot && first.users > 0) s.at_slo = users_at(mine, *first.slo_tpot);
+    add_costs(s, first, catalog);
+    set_ups.push_back(std::move(s));
+  }
+  return set_ups;
+}
+
+std::vector<std::string> headline(const std::vector<SetUp>& set_ups,
+                                  const std::optional<double>& slo_tpot) {
+  std::vector<std::string> sentences;
+  if (set_ups.size() == 1) sentences.push_back(alone(set_ups[0], slo_tpot));
+  for (std::size_t i = 1; i < set_ups.size(); ++i)
+    sentences.push_back(sentence(set_ups[i], set_ups[0], slo_tpot));
+  return sentences;
+}
+
+}  // namespace servegrid::study

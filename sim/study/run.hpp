@@ -1,0 +1,78 @@
+// One point: a scenario, sized and simulated, as the row of a table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "memory/ledger.hpp"
+#include "metrics/result.hpp"
+#include "roofline/step_model.hpp"
+
+namespace servegrid::study {
+
+/// The step model of a scenario, with the fit file of its GPU (or of the relative it inherits
+/// from).
+std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& scenario);
+
+/// Tokens a conversation (or request) of the workload holds at its end, on average.
+std::int64_t conversation_tokens(const catalog::WorkloadSpec& workload);
+
+/// The scenario as asked for: the text made of flags, or a file with everything resolved.
+std::string scenario_text(const std::string& path, const std::string& text,
+                          const catalog::Overrides& overrides);
+
+/// Time averages over the run, of all replicas together.
+struct Load {
+  double running = 0, waiting = 0;           // requests in the batch; in the queue
+  double kv_use_mean = 0, kv_use_peak = 0;   // share of the pool
+  double busy_seconds = 0;                   // of steps, all replicas
+  std::array<double, 5> seconds_by_bound{};  // index: roofline::Bound
+  double flops = 0, bytes = 0;               // per GPU, of the whole run
+};
+
+/// A set-up under a load, and what came out.
+struct Point {
+  std::string label;
+  std::string model, weights, gpu, gpu_title, engine;
+  int gpus = 1;  // of a replica
+  int replicas = 1;
+  std::string set_up;      // what differs between compared set-ups, without the load: "b200, TP 1"
+  std::string workload;    // "closed", "open", "conversations", "trace"
+  std::int64_t users = 0;  // closed loop; 0 = open
+  double rate = 0;         // open loop [1/s]
+  std::optional<double> slo_tpot, slo_ttft;  // [s]
+  std::vector<std::string> prices;
+
+  bool feasible = true;
+  std::string reason, nearest;  // why not, and what would fit
+  bool may_not_fit = false;
+  std::int64_t context_tokens = 0, kv_tokens = 0;  // of a conversation; of one replica's pool
+  double resident = 0;                             // conversations that fit, one replica, exact
+
+  metrics::Summary summary;
+  Load load;
+  std::string binds, trust;
+
+  [[nodiscard]] std::optional<double> metric(const std::string& name) const;
+  [[nodiscard]] int all_gpus() const { return gpus * replicas; }
+};
+
+/// Everything known of a point before it is simulated. Infeasible ones carry the reason.
+Point describe(const catalog::Scenario& scenario, const std::string& label);
+
+/// Sizes and simulates. `result` may be null. Throws RunError when the run fails; a point that does
+/// not fit comes back with feasible == false.
+Point evaluate(const catalog::Scenario& scenario, const std::string& label, bool leap,
+               metrics::RunResult* result);
+
+/// Text that holds a whole point, for a pipe between processes and for JSON output.
+std::string to_text(const Point& point);
+Point from_text(const std::string& text);
+
+}  // namespace servegrid::study
