@@ -79,7 +79,7 @@ struct Model {
   int mtp_layers = 0;
   Format native_format = Format::bf16;
   std::vector<LayerGroup> layers;  // in any order; counts add up to the depth
-  double vision_parameters = 0;    // 16-bit, replicated on each TP rank
+  double vision_parameters = 0;    // 16-bit
   std::vector<Checkpoint> checkpoints;
   std::string source, date;
   std::string file;

@@ -31,7 +31,7 @@ std::string_view name(Part part);
 
 /// How tensor parallelism divides a tensor.
 enum class Split {
-  replicated,  // whole on every rank: routers, norms, MLA down-projections, indexers, vision tower
+  replicated,  // whole on every rank: routers, norms, MLA down-projections, indexers
   tensor,      // divided by TP
   kv_heads,    // divided by TP down to one head; replicated beyond that
   experts      // divided over the ranks of the expert group
