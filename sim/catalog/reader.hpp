@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "units/error.hpp"
@@ -24,7 +25,8 @@ struct ReadLimits {
   std::size_t max_nodes = 200000;  // after alias expansion
 };
 
-class Tree;  // the parsed file, owned by Value
+class Tree;   // the parsed file, owned by Value
+struct Node;  // one node of it
 
 /// One node. Cheap to copy. Every accessor throws InputError with the node's place.
 class Value {
@@ -73,8 +75,17 @@ class Value {
   [[nodiscard]] Value over(const Value& base) const;
   /// YAML text of the node, keys in file order.
   [[nodiscard]] std::string dump() const;
+  /// The same as one line of flow YAML.
+  [[nodiscard]] std::string flow() const;
+  /// A copy with a tree of its own: nothing set or asked there is seen here.
+  [[nodiscard]] Value clone() const;
+  /// A copy of this map without `key`.
+  [[nodiscard]] Value without(std::string_view key) const;
 
  private:
+  [[nodiscard]] Node& node() const;
+  [[nodiscard]] Value view(int index) const;
+
   std::shared_ptr<Tree> tree_;
   int node_ = -1;  // index in the tree, -1 = absent
 };

@@ -2,6 +2,7 @@
 // fix.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,14 @@ double parse(std::string_view text, Dimension dimension);
 /// Human-readable, 4 significant digits: format(8e12, bytes_per_second) == "8 TB/s" (decimal
 /// prefixes; bytes as GB).
 std::string format(double value, Dimension dimension);
+
+/// Text in the most readable unit that parse() reads back as exactly `value` ("7168 tokens",
+/// "0.05 s" as "50 ms"): for files that are read again.
+std::string exact(double value, Dimension dimension);
+
+/// Reads the decimal number at the start of `text` (no leading zeros, no infinity or NaN; an
+/// overflow gives an infinite `value`); returns how many characters it took, 0 when there is none.
+std::size_t scan_number(std::string_view text, double& value);
 
 /// Name for messages: "a size in bytes", "a bandwidth", ...
 std::string_view describe(Dimension dimension);
