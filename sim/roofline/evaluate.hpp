@@ -92,9 +92,9 @@ void emit_gemms(const Table& t, const Shape& s, double pf, double alpha, Sink&& 
     if (m <= 0) continue;
     const double compute = gemm_compute(g, m), memory = gemm_memory(g, m);
     const double scale = pf * g.count, floor = scale * alpha * g.fit.t0;
-    sink(Emitted{g.label, g.count, scale * p_norm(compute, memory, g.fit.p) + floor, floor,
-                 g.count * 2 * m * g.n * g.k, g.count * gemm_bytes(g, m), 0,
-                 compute > memory ? Bound::compute : Bound::memory});
+    const double stream = g.fit.tk * g.k + p_norm(compute, memory, g.fit.p);
+    sink(Emitted{g.label, g.count, scale * stream + floor, floor, g.count * 2 * m * g.n * g.k,
+                 g.count * gemm_bytes(g, m), 0, compute > memory ? Bound::compute : Bound::memory});
   }
 }
 

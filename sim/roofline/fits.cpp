@@ -49,6 +49,7 @@ void read_numbers(const Value& v, KernelFit& f) {
     f.p = v.at("p").number(1, 64);
     f.w = v.at("w").number(0, 1);
     if (const auto pad = v.find("pad"); pad.present()) f.pad = pad.number(0, 1e4);
+    if (const auto tk = v.find("tk"); tk.present()) f.tk = seconds(tk);
     if (f.t0 > gemm_floor_limit) f.t0 = gemm_floor;
   } else if (f.op == "prefill_attention") {
     f.ec = fraction(v.at("ec"));
@@ -82,12 +83,10 @@ KernelFit read_kernel(const Value& v) {
   if (const auto x = v.find("rows"); x.present()) {
     f.rows = static_cast<int>(x.integer(0, 100000000));
   }
-  for (const char* key : {"median_error", "mean_error", "p90_error", "data"}) {
-    const auto x = v.find(key);
-    if (x.present() && std::string(key) == "median_error") {
-      f.median_error = x.quantity(Dimension::ratio);
-    }
+  if (const auto x = v.find("median_error"); x.present()) {
+    f.median_error = x.quantity(Dimension::ratio);
   }
+  for (const char* key : {"mean_error", "p90_error", "data"}) (void)v.find(key);  // for people
   read_numbers(v, f);
   v.no_unknown_keys();
   return f;
@@ -161,7 +160,7 @@ FitFile read_fit_file(const std::string& path) {
   if (const Value serving = root.find("serving"); serving.present()) {
     for (const Value& v : serving.items()) f.serving.push_back(read_serving(v));
   }
-  for (const char* key : {"source", "note", "data"}) (void)root.find(key).present();
+  for (const char* key : {"source", "note", "data"}) (void)root.find(key);
   root.no_unknown_keys();
   return f;
 }

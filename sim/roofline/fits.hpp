@@ -20,7 +20,7 @@ struct KernelFit {
   double t0 = 0;                         // [s]
   double ec = 1, eb = 1, ea = 1;         // of peak, of bandwidth
   double p = 3, w = 0, q0 = 0, pad = 0;  // [1], [1], [tokens], [rows or tokens]
-  double t_seq = 0, c_seq = 0;           // [s]
+  double t_seq = 0, c_seq = 0, tk = 0;   // [s]
   int gpus = 0;                          // all_reduce
   double a = 0, b1 = 1, a2 = 0, b2 = 1;  // [s], [B/s]
 };

@@ -42,10 +42,10 @@ Kernel<GemmFit> Kernels::gemm(const Precision& p) {
   k.source = c.source;
   if (c.trust == Trust::data_sheet) {
     gemm_from_data_sheet_ = true;
-    k.fit = {0, d_.gpu.achieved.gemm, d_.gpu.achieved.bandwidth, 3, 0, 0};
+    k.fit = {0, d_.gpu.achieved.gemm, d_.gpu.achieved.bandwidth, 3, 0, 0, 0};
     k.base = base(p.compute);
   } else {
-    k.fit = {c.fit.t0, c.fit.ec, c.fit.eb, c.fit.p, c.fit.w, c.fit.pad};
+    k.fit = {c.fit.t0, c.fit.ec, c.fit.eb, c.fit.p, c.fit.w, c.fit.pad, c.fit.tk};
     k.base = base(compute_of_dtype(c.fit.dtype) == catalog::Format::bf16 ? catalog::Format::bf16
                                                                          : p.compute);
   }
