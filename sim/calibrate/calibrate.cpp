@@ -171,7 +171,7 @@ int run_calibrate(const CalibrateOptions& options, std::ostream& out) {
     const auto fits = fit_gpu(gpu, files);
     print_table(out, gpu, fits);
     for (const std::string& file : skipped) out << gpu.name << ": not fitted: " << file << "\n";
-    for (const KernelFit& f : fits) numbers += f.numbers.size();
+    for (const KernelFit& f : fits) numbers += fitted_numbers(f);
     groups += fits.size();
     for (const KernelFile& file : files) plot_rows(plot, gpu, file, fits);
     if (options.output.empty()) continue;

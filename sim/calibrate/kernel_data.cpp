@@ -74,6 +74,14 @@ void read_attention(const CsvReader& csv, bool decode, bool mla, KernelRow& row)
   row.window = csv.number_or("window_size", 0, max_size, 0);
 }
 
+// Whether the experts have a gate matrix, where no column says it: TensorRT-LLM names the kernel;
+// the other engines' tables hold the same shapes of Nemotron 3 (squared ReLU, no gate) unmarked.
+bool gated(const KernelRow& row, double inter) {
+  const bool nano = row.hidden == 2688 && inter == 1856;
+  const bool super = row.top_k == 22 && row.experts == 512;
+  return row.kernel_source.find("nongated") == std::string::npos && !nano && !super;
+}
+
 void read_moe(const CsvReader& csv, KernelRow& row) {
   row.dtype = dtype_of(csv, "moe_dtype");
   row.tokens = size(csv, "num_tokens");
@@ -97,7 +105,8 @@ void read_moe(const CsvReader& csv, KernelRow& row) {
     throw csv.error("column 'distribution': expected balanced or power_law_EXPONENT, got '" +
                     text.substr(0, 40) + "'");
   }
-  if (row.kernel_source.find("nongated") != std::string::npos) row.matrices = 2;
+  row.matrices =
+      csv.number_or("gated", 0, 1, gated(row, size(csv, "inter_size")) ? 1 : 0) > 0.5 ? 3 : 2;
   const Routing routing = route(row.tokens, row.top_k, row.experts, row.moe_ep, row.skew);
   row.rank_tokens = routing.rank_tokens;
   row.touched = routing.touched;

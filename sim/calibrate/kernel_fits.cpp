@@ -19,6 +19,9 @@ using namespace roofline;
 // 128.
 constexpr double mla_latent = 512, mla_rope = 64, mla_nope = 128, mla_value = 128;
 
+// Share of whole waves in the tiled compute where it is not fitted: typical of the fits of it.
+constexpr double gemm_waves = 0.2;
+
 enum class Scale { fraction, microseconds, nanoseconds, gigabytes, plain };
 
 struct Parameter {
@@ -33,8 +36,14 @@ const std::vector<Parameter>& parameters(Operator op) {
   static const Parameter ec{"ec", Scale::fraction, 0.02, 1.0, 0.5, true};
   static const Parameter eb{"eb", Scale::fraction, 0.02, 0.95, 0.7, true};
   static const std::map<Operator, std::vector<Parameter>> table = {
+      // w or tk is fitted, the other one fixed: fit_group() tries both.
       {Operator::gemm,
-       {t0, ec, eb, {"p", Scale::plain, 1, 8, 4, false}, {"w", Scale::plain, 0, 1, 0.2, false}}},
+       {t0,
+        ec,
+        eb,
+        {"p", Scale::plain, 1, 8, 4, false},
+        {"w", Scale::plain, 0, 1, 0.2, false},
+        {"tk", Scale::nanoseconds, 1e-14, 1e-8, 3e-10, true}}},
       {Operator::prefill_attention, {t0, ec, {"q0", Scale::plain, 1, 4000, 200, true}, eb}},
       {Operator::decode_attention,
        {t0, {"t_seq", Scale::nanoseconds, 0.1e-9, 1e-6, 15e-9, true}, eb}},
@@ -68,8 +77,9 @@ FittedNumber rounded(const Parameter& p, double value) {
                        : p.scale == Scale::gigabytes   ? " GB/s"
                                                        : "";
   if (!p.logarithmic && value - p.low < 1e-3 * (p.high - p.low)) value = p.low;  // at its bound
+  if (value < 1.1 * p.low && p.scale == Scale::nanoseconds) value = 0;           // none
   const std::string digits = fmt::format("{:.3g}", value / unit);
-  return {p.name, std::stod(digits) * unit, fmt::format("{:g}{}", std::stod(digits), suffix)};
+  return {p.name, std::stod(digits) * unit, fmt::format("{:g}{}", std::stod(digits), suffix), true};
 }
 
 KernelBase base_for(const GpuBase& gpu, Operator op, const std::string& dtype) {
@@ -107,7 +117,7 @@ double evaluate(Operator op, const KernelBase& base, const double* x, const Prep
   const KernelRow& r = *p.row;
   switch (op) {
     case Operator::gemm: {
-      const GemmFit f{x[0], x[1], x[2], x[3], x[4], 0};
+      const GemmFit f{x[0], x[1], x[2], x[3], x[4], 0, x[5]};
       return f.t0 + gemm_streaming_seconds(f, base, r.m, r.n, r.k, p.weight, p.activation);
     }
     case Operator::prefill_attention: {
@@ -154,13 +164,23 @@ void set_errors(const GpuBase& gpu, const std::vector<const KernelRow*>& rows, K
   fit.error = statistics(std::move(errors));
 }
 
-KernelFit fit_group(const GpuBase& gpu, const KernelFile& file, const std::string& dtype,
-                    const std::vector<const KernelRow*>& rows) {
+// Robust least squares of a table's parameters; those with a value in `fixed` (by name) keep it.
+KernelFit fit_rows(const GpuBase& gpu, const KernelFile& file, const std::string& dtype,
+                   const std::vector<const KernelRow*>& rows,
+                   const std::map<std::string, double>& fixed) {
   const std::vector<Parameter>& table = parameters(file.op);
   const KernelBase base = base_for(gpu, file.op, dtype);
+  std::vector<double> all(table.size());
+  std::vector<std::size_t> free;
   std::vector<Bounds> bounds;
   std::vector<double> start;
-  for (const Parameter& p : table) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const Parameter& p = table[i];
+    if (const auto it = fixed.find(p.name); it != fixed.end()) {
+      all[i] = it->second;
+      continue;
+    }
+    free.push_back(i);
     bounds.push_back({p.low, p.high, p.logarithmic});
     start.push_back(p.start);
   }
@@ -168,20 +188,30 @@ KernelFit fit_group(const GpuBase& gpu, const KernelFile& file, const std::strin
   prepared.reserve(rows.size());
   for (const KernelRow* row : rows) prepared.push_back(prepare(file.op, *row));
   const auto residuals = [&](const double* x, double* out) {
+    for (std::size_t i = 0; i < free.size(); ++i) all[free[i]] = x[i];
     for (std::size_t i = 0; i < prepared.size(); ++i) {
-      out[i] = std::log(evaluate(file.op, base, x, prepared[i]) / prepared[i].row->seconds);
+      out[i] =
+          std::log(evaluate(file.op, base, all.data(), prepared[i]) / prepared[i].row->seconds);
     }
   };
   const auto x = least_squares(bounds, start, prepared.size(), residuals);
-  KernelFit fit;
-  fit.engine = file.engine;
-  fit.version = file.version;
-  fit.op = file.op;
-  fit.dtype = dtype;
-  fit.rows = rows.size();
-  for (std::size_t i = 0; i < table.size(); ++i) fit.numbers.push_back(rounded(table[i], x[i]));
+  for (std::size_t i = 0; i < free.size(); ++i) all[free[i]] = x[i];
+  KernelFit fit{file.engine, file.version, file.op, dtype, {}, 0, rows.size(), 0, {}, {}};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    fit.numbers.push_back(rounded(table[i], all[i]));
+    fit.numbers.back().fitted = fixed.count(table[i].name) == 0;
+  }
   set_errors(gpu, rows, fit);
   return fit;
+}
+
+KernelFit fit_group(const GpuBase& gpu, const KernelFile& file, const std::string& dtype,
+                    const std::vector<const KernelRow*>& rows) {
+  if (file.op != Operator::gemm) return fit_rows(gpu, file, dtype, rows, {});
+  KernelFit waves = fit_rows(gpu, file, dtype, rows, {{"tk", 0}});
+  KernelFit depth = fit_rows(gpu, file, dtype, rows, {{"w", gemm_waves}});
+  const auto badness = [](const KernelFit& f) { return f.error.median + f.error.mean; };
+  return badness(waves) < badness(depth) ? waves : depth;
 }
 
 struct Group {
@@ -209,6 +239,11 @@ std::vector<KernelFit> fit_all_reduce(const GpuBase& gpu, const KernelFile& file
 }
 
 }  // namespace
+
+std::size_t fitted_numbers(const KernelFit& fit) {
+  return static_cast<std::size_t>(std::count_if(fit.numbers.begin(), fit.numbers.end(),
+                                                [](const FittedNumber& n) { return n.fitted; }));
+}
 
 ErrorStatistics statistics(std::vector<double> e) {
   ErrorStatistics s;

@@ -19,9 +19,10 @@ struct GpuBase {
 
 /// A fitted number with the unit in which fit files give it.
 struct FittedNumber {
-  std::string name;  // "t0", "ec", ...
-  double value = 0;  // SI, rounded as written
-  std::string text;  // "3.6 us", "0.84", "228 GB/s"
+  std::string name;    // "t0", "ec", ...
+  double value = 0;    // SI, rounded as written
+  std::string text;    // "3.6 us", "0.84", "228 GB/s"
+  bool fitted = true;  // false: fixed
 };
 
 struct ErrorStatistics {
@@ -38,6 +39,9 @@ struct KernelFit {
   std::vector<FittedNumber> numbers;
   ErrorStatistics error;
 };
+
+/// How many numbers of a fit were fitted.
+std::size_t fitted_numbers(const KernelFit& fit);
 
 /// Bytes per element of weights (activations 0) or KV entries by the names of fit files.
 double weight_bytes(const std::string& dtype);

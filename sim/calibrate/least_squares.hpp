@@ -17,7 +17,7 @@ struct Bounds {
 using Residuals = std::function<void(const double* x, double* out)>;
 
 struct LeastSquares {
-  double soft = 0.1;  // residuals beyond this count linearly (soft L1)
+  double soft = 0.05;  // residuals beyond this count linearly (soft L1)
   int starts = 8;
   int evaluations = 400;  // per start
 };
