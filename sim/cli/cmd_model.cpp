@@ -19,8 +19,9 @@ namespace {
 void write_new_file(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0)
-    throw InputError("cannot write " + path + ": " +
-                     (errno == EEXIST ? "it exists, and is not overwritten" : std::strerror(errno)));
+    throw InputError(
+        "cannot write " + path + ": " +
+        (errno == EEXIST ? "it exists, and is not overwritten" : std::strerror(errno)));
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (::close(file) != 0 || !whole) {
     ::unlink(path.c_str());
@@ -52,7 +53,8 @@ int model_command(const Args& args) {
     throw InputError("model takes: import CONFIG.json");
   const auto imported = catalog::import_hf_config(parsed->words[1], parsed->text("name"));
   if (!parsed->values["quiet"].as<bool>())
-    for (const auto& note : imported.notes) std::fprintf(stderr, "servegrid: note: %s\n", note.c_str());
+    for (const auto& note : imported.notes)
+      std::fprintf(stderr, "servegrid: note: %s\n", note.c_str());
   if (parsed->has("write"))
     write_new_file(parsed->text("write"), imported.yaml);
   else

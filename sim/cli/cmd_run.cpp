@@ -5,6 +5,7 @@
 #include "cli/flags.hpp"
 #include "cli/report.hpp"
 #include "metrics/version.hpp"
+#include "model/deployment.hpp"
 #include "study/folder.hpp"
 #include "study/run.hpp"
 #include "units/error.hpp"
@@ -60,8 +61,10 @@ int run_command(const Args& args) {
   }
   if (!common.output.empty()) study::check_output_folder(common.output);
   const catalog::Scenario scenario = question.read();
+  model::check(model::deployment_of(scenario));  // bad input here; a row in a comparison
   metrics::RunResult result;
   const study::Point point = study::evaluate(scenario, scenario.name, common.leap, &result);
+  if (!point.feasible && common.format == OutputFormat::json) print(to_json(point));
   if (!point.feasible)
     throw InfeasibleError(point.reason + (point.nearest.empty() ? "" : "\n  " + point.nearest));
   if (!common.output.empty()) {

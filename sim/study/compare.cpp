@@ -1,10 +1,8 @@
 #include "study/compare.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "jobs/fork_pool.hpp"
+#include "study/run_jobs.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::study {

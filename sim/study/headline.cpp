@@ -22,6 +22,7 @@ std::string grouped(double value, int decimals = 0) {
 }
 
 std::string times(double a, double b) {
+  if (b <= 0) return a > 0 ? "more than any multiple of" : "1x";
   const double ratio = a / b;
   return fmt::format("{:.{}f}x", ratio, ratio >= 10 ? 0 : ratio >= 1.995 ? 1 : 2);
 }

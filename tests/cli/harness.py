@@ -1,0 +1,62 @@
+"""Runs the command in a scratch folder and counts what is not as expected."""
+import json
+import os
+import subprocess
+import tempfile
+
+
+class Bench:
+    def __init__(self, binary, source):
+        self.binary = os.path.abspath(binary)
+        self.source = source
+        self.folder = tempfile.mkdtemp(prefix="servegrid-cli-")
+        self.failures = []
+        self.checks = 0
+        self.environment = dict(os.environ, SERVEGRID_DATA=source, LC_ALL="C")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
+        return name
+
+    def read(self, *parts):
+        with open(os.path.join(self.folder, *parts), "rb") as file:
+            return file.read()
+
+    def run(self, *args, timeout=120):
+        """(exit code, stdout, stderr)."""
+        done = subprocess.run([self.binary, *args], cwd=self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=timeout)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def check(self, condition, what):
+        self.checks += 1
+        if not condition:
+            self.failures.append(what)
+            print("FAILED:", what)
+
+    def exits(self, code, *args, **options):
+        """Runs, requires the exit code, and hands back stdout and stderr."""
+        got, out, err = self.run(*args, **options)
+        self.check(got == code, f"{' '.join(args)}: exit {got}, expected {code}\n{out[-300:]}{err[-600:]}")
+        self.check("terminate called" not in err and "Segmentation" not in err,
+                   f"{' '.join(args)}: crash text on stderr")
+        if code != 0 and err:
+            self.check(err.startswith("servegrid: "), f"{' '.join(args)}: stderr starts {err[:60]!r}")
+        return out, err
+
+    def json(self, code, *args):
+        out, err = self.exits(code, *args, "--format", "json")
+        try:
+            return json.loads(out)
+        except ValueError as problem:
+            self.check(False, f"{' '.join(args)}: stdout is not one JSON document ({problem}): {out[:200]}")
+            return {}
+
+    def done(self):
+        print(f"{self.checks} checks, {len(self.failures)} failed")
+        return 1 if self.failures or self.checks == 0 else 0

@@ -1,0 +1,151 @@
+"""What the commands compute: flags are the scenario, results are the same bytes again."""
+import json
+import os
+
+FLAGS = ["--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "h100", "--tp", "4", "--isl", "2000",
+         "--osl", "50", "--concurrency", "8"]
+RUN_FILES = ["requests.csv", "scenario.resolved.yaml", "summary.json", "timeline.csv"]
+
+
+def tree(bench, folder):
+    return {name: bench.read(folder, name) for name in sorted(os.listdir(bench.path(folder)))}
+
+
+def test_run_from_flags(bench):
+    run = bench.json(0, "run", *FLAGS)
+    summary = run.get("summary", {})
+    for key in ("request_throughput", "output_throughput", "total_token_throughput", "mean_ttft_ms",
+                "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "mean_e2el_ms"):
+        bench.check(summary.get(key, 0) > 0, f"summary has {key}")
+    bench.check(summary.get("completed") == 80, "10 requests for each concurrent one")
+    out, _ = bench.exits(0, "run", *FLAGS)
+    for word in ("TTFT", "TPOT", "what binds", "resident conversations", "running / waiting"):
+        bench.check(word in out, f"table has {word}")
+    out, _ = bench.exits(0, "run", *FLAGS, "--format", "csv")
+    header, values = out.splitlines()
+    bench.check(len(header.split(",")) == len(values.split(",")), "CSV")
+
+
+def test_flags_are_the_scenario(bench):
+    text, _ = bench.exits(0, "run", *FLAGS, "--print-scenario")
+    bench.write("printed.yaml", text)
+    by_flags = bench.json(0, "run", *FLAGS)
+    by_file = bench.json(0, "run", "printed.yaml")
+    by_flags.pop("label"), by_file.pop("label")
+    bench.check(by_flags == by_file, "flags == scenario")
+    vllm = [word.replace("--tp", "--tensor-parallel-size").replace("--isl", "--random_input_len")
+            for word in FLAGS]
+    spelled = bench.json(0, "run", *vllm)
+    spelled.pop("label", None)
+    bench.check(spelled == by_flags, "vLLM's spellings")
+
+
+def test_flags_lie_over_a_file(bench):
+    text, _ = bench.exits(0, "run", *FLAGS, "--print-scenario")
+    bench.write("printed.yaml", text)
+    for extra in (["--tp", "8"], ["--concurrency", "4"], ["--max-num-seqs", "4"],
+                  ["--kv", "fp8"], ["--isl", "1000"]):
+        flags = list(FLAGS)
+        if extra[0] in flags:
+            flags[flags.index(extra[0]) + 1] = extra[1]
+        else:
+            flags += extra
+        if extra[0] == "--concurrency":
+            flags += ["--num-prompts", "80"]
+        a = bench.json(0, "run", "printed.yaml", *extra)
+        b = bench.json(0, "run", *flags)
+        a.pop("label", None), b.pop("label", None)
+        bench.check(a == b, f"{extra} beside a file")
+
+
+def test_set_and_seed_count(bench):
+    base = bench.json(0, "run", *FLAGS).get("summary", {})
+    faster = bench.json(0, "run", *FLAGS, "--set", "gpu.memory.bandwidth=6 TB/s")
+    bench.check(faster["summary"]["mean_tpot_ms"] < base["mean_tpot_ms"], "more bandwidth, less TPOT")
+    bench.check(faster["trust"] == "what-if", faster["trust"])
+    arrivals = ["run", *FLAGS[:-2], "--request-rate", "1", "--num-prompts", "40"]
+    one = bench.json(0, *arrivals, "--seed", "1")
+    bench.check(one == bench.json(0, *arrivals, "--seed", "1"), "same seed, same result")
+    bench.check(one["summary"] != bench.json(0, *arrivals, "--seed", "2")["summary"], "the seed counts")
+
+
+def test_output_is_the_same_bytes(bench):
+    for name in ("one", "two"):
+        bench.exits(0, "run", *FLAGS, "--output", name)
+    first = tree(bench, "one")
+    bench.check(sorted(first) == RUN_FILES, f"files: {sorted(first)}")
+    bench.check(first == tree(bench, "two"), "two runs, same bytes")
+    json.loads(first["summary.json"])
+    bench.exits(0, "run", *FLAGS, "--output", "two")
+    bench.check(first == tree(bench, "two"), "a result may be replaced")
+    bench.exits(0, "run", *FLAGS, "--no-leap", "--output", "three")
+    other = tree(bench, "three")
+    bench.check(first["requests.csv"] == other["requests.csv"], "leap = step")
+    bench.exits(0, "run", "one/scenario.resolved.yaml", "--output", "again")
+    bench.check(tree(bench, "again")["requests.csv"] == first["requests.csv"],
+                "the resolved scenario runs to the same result")
+
+
+COMPARE = ["--model", "llama-3.1-70b", "--gpu", "b200,mi355x", "--weights", "bf16", "--isl", "1000",
+           "--osl", "50", "--concurrency", "1,8", "--slo-tpot", "50 ms"]
+
+
+def test_compare(bench):
+    whole = bench.json(0, "compare", *COMPARE)
+    points = whole.get("points", [])
+    bench.check([(p["gpu"], p["users"]) for p in points] ==
+                [("b200", 1), ("b200", 8), ("mi355x", 1), ("mi355x", 8)], "points in order")
+    alone = bench.json(0, "run", "--model", "llama-3.1-70b", "--gpu", "mi355x", "--weights", "bf16",
+                       "--isl", "1000", "--osl", "50", "--concurrency", "8", "--num-prompts", "80")
+    bench.check(points[3]["summary"] == alone["summary"], "a point is what run says")
+    bench.check(len(whole.get("headline", [])) == 1, "one sentence for two set-ups")
+    out, _ = bench.exits(0, "compare", *COMPARE)
+    for word in ("resident", "running", "waiting", "what binds", "users at mean TPOT <= 50 ms",
+                 "per dollar", "mi355x, TP 1 against b200, TP 1"):
+        bench.check(word in out, f"compare shows {word}")
+
+
+def test_workers_do_not_matter(bench):
+    for jobs in ("1", "2"):
+        bench.exits(0, "compare", *COMPARE, "--jobs", jobs, "--output", "jobs" + jobs)
+    bench.check(tree(bench, "jobs1") == tree(bench, "jobs2"), "--jobs 1 = --jobs 2")
+
+
+def test_infeasible_points_are_rows(bench):
+    args = ["compare", "--model", "llama-3.1-70b", "--gpu", "h100,b200", "--weights", "bf16",
+            "--isl", "500", "--osl", "20", "--concurrency", "2"]
+    points = bench.json(0, *args).get("points", [])
+    bench.check([p["feasible"] for p in points] == [False, True], "one of two is feasible")
+    bench.check("does not fit" in points[0]["reason"] and "h100" in points[0]["nearest"],
+                f"{points[0]['reason']} / {points[0]['nearest']}")
+    args[args.index("h100,b200")] = "h100"
+    points = bench.json(3, *args).get("points", [])
+    bench.check(len(points) == 1, "exit 3 with the row when nothing is feasible")
+    run = bench.json(3, "run", *args[1:])
+    bench.check(run.get("feasible") is False, "run says so too")
+
+
+def test_several_scenarios_and_diff(bench):
+    for name, gpu in (("a", "b200"), ("b", "h200")):
+        text, _ = bench.exits(0, "run", "--model", "llama-3.1-70b", "--gpu", gpu, "--tp", "2", "--isl",
+                              "500", "--osl", "20", "--concurrency", "2", "--print-scenario")
+        bench.write(name + ".yaml", text)
+        bench.exits(0, "run", name + ".yaml", "--output", "result-" + name)
+    out, _ = bench.exits(0, "compare", "a.yaml", "b.yaml")
+    bench.check("b200" in out and "h200" in out, out)
+    diff = bench.json(0, "diff", "result-a", "result-b").get("differences", [])
+    bench.check(any(d["kind"] == "scenario" and "gpu" in d["key"] for d in diff), "diff names the GPU")
+    bench.check(any(d["kind"] == "result" and "ttft" in d["key"] for d in diff), "and the metrics")
+    bench.check(bench.json(0, "diff", "result-a", "result-a").get("differences") == [], "no difference")
+    out, _ = bench.exits(0, "sweep", "--model", "llama-3.1-70b", "--gpu", "b200", "--isl", "500",
+                         "--osl", "20", "--concurrency", "1,2", "--format", "csv")
+    bench.check(len(out.splitlines()) == 3, "sweep CSV: header and two rows")
+
+
+def test_conversations(bench):
+    run = bench.json(0, "run", "--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "bf16",
+                     "--turns", "4", "--history", "2000", "--turn-input", "200", "--osl", "50",
+                     "--think-time", "2 s", "--concurrency", "4", "--num-prompts", "32")
+    bench.check(run.get("workload") == "conversations", "a workload of conversations")
+    bench.check(run.get("context_tokens") == 3000, "history and four turns")
+    bench.check(run["summary"].get("prefix_cache_hit_rate", 0) > 0.3, "the history is found again")

@@ -1,0 +1,87 @@
+#include <catch2/catch.hpp>
+
+#include "study/compare.hpp"
+
+using namespace servegrid;
+using study::Point;
+
+namespace {
+
+Point point(const std::string& set_up, std::int64_t users, double tpot_ms, double rate) {
+  Point p;
+  p.set_up = set_up;
+  p.gpu = set_up;
+  p.users = users;
+  p.resident = set_up == "a" ? 10 : 25;
+  p.context_tokens = 8192;
+  p.slo_tpot = 0.050;
+  p.summary = {{"mean_tpot_ms", tpot_ms}, {"output_throughput", rate}};
+  return p;
+}
+
+// A catalogue is needed for prices only; GPUs called "a" and "b" are on no sheet.
+std::vector<study::SetUp> set_ups(const std::vector<Point>& points) {
+  return study::set_ups_of(points, catalog::Catalog(SERVEGRID_SOURCE_DIR));
+}
+
+}  // namespace
+
+TEST_CASE("users at an objective: between two points, linear") {
+  const auto s = set_ups({point("a", 10, 40, 100), point("a", 20, 60, 150)});
+  REQUIRE(s.size() == 1);
+  REQUIRE(s[0].at_slo);
+  CHECK(s[0].at_slo->users == Approx(15));
+  CHECK(s[0].at_slo->interpolated);
+  CHECK_FALSE(s[0].at_slo->at_least);
+  CHECK(s[0].best_users == 20);
+  CHECK(s[0].best_tokens_per_second == Approx(150));
+}
+
+TEST_CASE("users at an objective: never met, and met by every point") {
+  const auto none = set_ups({point("a", 1, 51, 10)});
+  REQUIRE(none[0].at_slo);
+  CHECK(none[0].at_slo->none);
+  const auto all = set_ups({point("a", 1, 20, 10), point("a", 64, 50, 90)});
+  CHECK(all[0].at_slo->at_least);
+  CHECK(all[0].at_slo->users == Approx(64));
+}
+
+TEST_CASE("users at an objective: the order of the points does not matter") {
+  const auto s = set_ups({point("a", 20, 60, 150), point("a", 10, 40, 100)});
+  CHECK(s[0].at_slo->users == Approx(15));
+}
+
+TEST_CASE("a set-up with no feasible point is left out, and one alone has a sentence") {
+  Point bad = point("b", 1, 1, 1);
+  bad.feasible = false;
+  const auto s = set_ups({point("a", 1, 20, 10), bad});
+  REQUIRE(s.size() == 1);
+  const auto text = study::headline(s, 0.050);
+  REQUIRE(text.size() == 1);
+  CHECK(text[0].find("10.00 resident conversations of 8,192 tokens") != std::string::npos);
+}
+
+TEST_CASE("the sentence compares with the first set-up") {
+  const auto s = set_ups({point("a", 10, 40, 100), point("b", 10, 30, 250)});
+  const auto text = study::headline(s, 0.050);
+  REQUIRE(text.size() == 1);
+  CHECK(text[0].find("b against a: 2.5x as many resident conversations") == 0);
+  CHECK(text[0].find("2.5x the output tokens/s (250 at 10 users to 100 at 10)") !=
+        std::string::npos);
+  CHECK(text[0].find("at least 10 users at mean TPOT <= 50 ms to at least 10") !=
+        std::string::npos);
+}
+
+TEST_CASE("a point survives its text") {
+  Point p = point("a", 7, 1.0 / 3.0, 2.0 / 3.0);
+  p.prices = {"x"};
+  p.reason = "line \"one\"\nline two";
+  p.load.seconds_by_bound = {1, 2, 3, 4, 5};
+  p.slo_ttft.reset();
+  const Point q = study::from_text(study::to_text(p));
+  CHECK(study::to_text(q) == study::to_text(p));
+  CHECK(q.metric("mean_tpot_ms") == p.metric("mean_tpot_ms"));
+  CHECK_FALSE(q.slo_ttft);
+  CHECK(q.load.seconds_by_bound == p.load.seconds_by_bound);
+  CHECK_THROWS(study::from_text("{}"));
+}
