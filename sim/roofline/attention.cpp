@@ -78,7 +78,7 @@ void Compiler::full(const catalog::Attention& a, double count) {
   op.per_new = op.new_bytes / rate;
   op.per_context = op.context_bytes / rate;
   attention(op);
-  if (a.sparse_top_k > 0) indexer(a, count);
+  if (a.indexer_heads > 0) indexer(a, count);
 
   elementwise(4 * heads * qk, count);
   floors(gqa_kernels + (a.qk_norm ? qk_norm_kernels : 0) +
@@ -140,7 +140,7 @@ void Compiler::mla(const catalog::Attention& a, double count) {
     op.sparse_per_pair = op.sparse_pair_flops / (prefill.base.peak * prefill.fit.ec);
   }
   attention(op);
-  if (a.sparse_top_k > 0) indexer(a, count);
+  if (a.indexer_heads > 0) indexer(a, count);
 
   elementwise(4 * heads * (nope + rope), count);
   floors(mla_kernels + (p.quantises ? projection_quantisation_kernels : 0), count);
@@ -191,8 +191,10 @@ void Compiler::linear(const catalog::Attention& a, double count) {
   const double heads = static_cast<double>(a.linear_value_heads) / tp_;
   const double values = heads * a.linear_value_dim;
   const auto p = precision("linear_attention");
-  // q, k, v and the output gate; decay and beta of each value head.
-  gemm("linear_in_proj", p, 2 * keys + 2 * values + 2 * heads, h, Rows::tokens, count);
+  // q, k, v and the output gate; decay and beta of each value head (lightning attention, which has
+  // no convolution, has neither).
+  const double gates = a.conv_kernel > 0 ? 2 * heads : 0;
+  gemm("linear_in_proj", p, 2 * keys + 2 * values + gates, h, Rows::tokens, count);
   gemm("linear_out_proj", p, h, values, Rows::tokens, count);
   const double matrix = static_cast<double>(a.linear_key_dim) * a.linear_value_dim;
   const double convolution = (2 * keys + values) * std::max(0, a.conv_kernel - 1) * 2;

@@ -112,6 +112,13 @@ void Compiler::mlp(const catalog::Mlp& m, double count) {
     floors(p.quantises ? 4 : 2, count);
   }
   if (m.experts > 0) experts(m, count);
+  if (m.shared_intermediate > 0) {
+    const auto p = precision("shared_experts");
+    const double inter = static_cast<double>(m.shared_intermediate) / tp_;
+    gemm("shared_up", p, matrices * inter, h, Rows::tokens, count);
+    gemm("shared_down", p, h, inter, Rows::tokens, count);
+    floors(p.quantises ? 3 : 2, count);
+  }
 }
 
 void Compiler::experts(const catalog::Mlp& m, double count) {
@@ -146,16 +153,10 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   }
   gemm("router", precision("router"), m.experts, h, Rows::tokens, count);
   floors(1, count);
-  const auto shared = precision("shared_experts");
   if (m.moe_latent > 0) {
+    const auto shared = precision("shared_experts");
     gemm("moe_latent_down", shared, op.hidden, h, Rows::tokens, count);
     gemm("moe_latent_up", shared, h, op.hidden, Rows::tokens, count);
-  }
-  if (m.shared_intermediate > 0) {
-    const double inter = static_cast<double>(m.shared_intermediate) / tp_;
-    gemm("shared_up", shared, (m.gated ? 2 : 1) * inter, h, Rows::tokens, count);
-    gemm("shared_down", shared, h, inter, Rows::tokens, count);
-    floors(shared.quantises ? 3 : 2, count);
   }
 }
 
@@ -164,7 +165,8 @@ void Compiler::communication(const catalog::LayerGroup& g, double count) {
   const bool moe = g.mlp.experts > 0;
   const int group = tp_ * table_.dp;
   if (tp_ > 1) {
-    const bool mlp_reduces = g.mlp.intermediate > 0 || (moe && table_.dp == 1);
+    const bool mlp_reduces =
+        g.mlp.intermediate > 0 || g.mlp.shared_intermediate > 0 || (moe && table_.dp == 1);
     table_.all_reduces += count * ((present(g.attention) ? 1 : 0) + (mlp_reduces ? 1 : 0));
     // MiniMax M2 normalises q and k over all heads: two more reductions, of latency only.
     if (qk_norm_across_heads()) table_.latency_all_reduces += 2 * count;

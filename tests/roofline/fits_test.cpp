@@ -56,6 +56,53 @@ TEST_CASE("own numbers refer to the file's base unless the profile was overridde
   CHECK(Fits(gpu, "vllm", toy::fit_file()).bandwidth() == 1.04e12);
 }
 
+namespace {
+
+const char* const two_engines = R"(gpu: toy
+date: 2026-12-01
+model_version: 1
+kernels:
+  - {engine: vllm, op: gemm, dtype: fp8, rows: 100, t0: 6 us, ec: 0.4, eb: 0.7, p: 1, w: 0}
+  - {engine: trtllm, op: gemm, dtype: fp8, rows: 50, t0: 13 us, ec: 0.5, eb: 0.8, p: 1, w: 0}
+  - {engine: sglang, op: gemm, dtype: fp8-block, rows: 50, t0: 5 us, ec: 0.6, eb: 1.3, p: 1, w: 0}
+  - {engine: trtllm, op: moe, dtype: bf16, kernel_source: nongated, rows: 5, t0: 40 us, eb: 1, ec: 0.1, pad: 0, ea: 0.1}
+  - {engine: trtllm, op: moe, dtype: bf16, kernel_source: cutlass, rows: 9, t0: 20 us, eb: 0.8, ec: 0.5, pad: 10, ea: 0.5}
+)";
+
+}  // namespace
+
+TEST_CASE("kernels that do not show what serves are borrowed; floors and fractions are bounded") {
+  const toy::TemporaryFile file(two_engines);
+  const auto gpu = toy::gpu();
+  const Fits vllm(gpu, "vllm", file.path());
+  // TensorRT-LLM's floor of 13 us holds eager quantisation: 7 us.
+  CHECK(vllm.find("gemm", {"fp8"}).fit.engine == "trtllm");
+  CHECK(vllm.find("gemm", {"fp8"}).fit.t0 == Approx(7e-6));
+  CHECK(vllm.find("gemm", {"fp8-block"}).fit.eb == 0.95);
+  CHECK(Fits(gpu, "sglang", file.path()).find("gemm", {"fp8"}).fit.engine == "trtllm");
+  CHECK(Fits(gpu, "atom", file.path()).find("gemm", {"fp8"}).fit.engine == "vllm");
+  CHECK(vllm.find("moe", {"bf16"}).fit.kernel_source == "cutlass");
+  CHECK(vllm.find("moe", {"bf16"}, 0, false).fit.kernel_source == "nongated");
+  CHECK(vllm.find("moe", {"bf16"}, 0, false).fit.t0 == Approx(30e-6));
+}
+
+TEST_CASE("vLLM's per-tensor FP8 GEMM on Hopper reads slowly between 17 and 48 rows") {
+  const toy::TemporaryFile file(two_engines);
+  auto d = toy::deployment();
+  d.weights = catalog::Format::fp8;
+  d.gpu.architecture = "Hopper";
+  const StepModel hopper(d, file.path());
+  d.gpu.architecture = "Toy";
+  const StepModel other(d, file.path());
+  for (const auto& [rows, slow] : {std::pair{16, 1.0}, {17, 1.25}, {48, 1.25}, {49, 1.0}}) {
+    // 8192 x 1024 bytes of weights, inputs and outputs at 0.8 TB/s, twice; alpha 0.8 x 7 us apart.
+    const double memory = 2 * (8192.0 * 1024 + rows * 1024 + 2.0 * rows * 8192) / 0.8e12;
+    const double a = toy::seconds_of(hopper.explain({{}, rows, {}}), "mlp_up");
+    const double b = toy::seconds_of(other.explain({{}, rows, {}}), "mlp_up");
+    CHECK(a - b == Approx((slow - 1) * memory).margin(1e-12));
+  }
+}
+
 TEST_CASE("a fit file with an unknown operator or key is refused with its place") {
   const std::string head = "gpu: toy\ndate: 2026-12-01\nmodel_version: 1\nkernels:\n";
   const toy::TemporaryFile op(head + "  - {engine: vllm, op: gem, t0: 1 us, eb: 0.5}\n");
