@@ -1,0 +1,268 @@
+// SGLang (managers/scheduler.py, managers/schedule_policy.py, managers/schedule_batch.py,
+// managers/scheduler_components/new_token_ratio_tracker.py): see docs/engines.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "engine/policy.hpp"
+#include "units/error.hpp"
+
+namespace servegrid::engine {
+namespace {
+
+constexpr std::int64_t clip_tokens = sglang_clip_tokens;
+constexpr std::int64_t ratio_one = 1LL << 32;  // the new-token ratio is an integer in 2^-32
+constexpr double initial_ratio = 0.7, minimum_share = 0.14;
+constexpr std::int64_t decay_steps = 600, retract_decode_steps = 20;
+
+// The ratio after d decode steps without a retraction: exact, so that leaps and steps agree.
+struct NewTokenRatio {
+  std::int64_t anchor = 0, minimum = 0, decay = 0;
+  std::int64_t steps = 0;  // decode steps since the anchor was set
+  [[nodiscard]] std::int64_t after(std::int64_t ahead) const {
+    return std::max(minimum, anchor - decay * std::max<std::int64_t>(0, steps + ahead));
+  }
+  [[nodiscard]] std::int64_t steps_to_minimum() const {
+    if (decay == 0 || anchor <= minimum) return 0;
+    return std::max<std::int64_t>(0, ceil_div(anchor - minimum, decay) - steps);
+  }
+};
+
+class SglangPolicy final : public Policy {
+ public:
+  explicit SglangPolicy(const ReplicaConfig& config)
+      : pool_(config.pool),
+        max_running_(config.knobs.max_num_seqs),
+        chunk_size_(config.knobs.enable_chunked_prefill ? config.knobs.max_num_batched_tokens : 0),
+        max_prefill_(config.knobs.max_prefill_tokens) {
+    const double first = std::min(1.0, initial_ratio * config.knobs.schedule_conservativeness);
+    initial_ = std::llround(first * static_cast<double>(ratio_one));
+    ratio_.minimum = std::llround(first * minimum_share * static_cast<double>(ratio_one));
+    ratio_.decay = (initial_ - ratio_.minimum) / decay_steps;
+    ratio_.anchor = initial_;
+  }
+
+  [[nodiscard]] std::string refusal(const workload::Request& r) const override;
+  void plan(State& state, Ticks now, Plan& plan) override;
+  [[nodiscard]] std::int64_t may_admit(const State& state, Slot head,
+                                       std::int64_t from) const override;
+  void decoded(std::int64_t steps) override { ratio_.steps += steps; }
+  void decodes(const State& state, Slot slot) override { by_length_.insert(key(state, slot)); }
+  void left(const State& state, Slot slot) override {
+    if (state[slot].decoding) by_length_.erase(key(state, slot));
+  }
+  void idle() override {
+    ratio_.anchor = initial_;
+    ratio_.steps = 0;
+  }
+
+ private:
+  // Shortest output first, then longest input, then the newest: the order of retraction. The output
+  // of all decoding sequences grows alike, so the order does not change while they decode.
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, Slot>;
+  static Key key(const State& state, Slot slot) {
+    const Sequence& s = state[slot];
+    return {s.offset - s.request.prompt_tokens, -s.request.prompt_tokens, -s.order, slot};
+  }
+  struct Budget {
+    std::int64_t total;  // tokens in 2^-32: what admission may still book
+    std::int64_t input, chunk;
+  };
+  [[nodiscard]] std::int64_t whole_pages(std::int64_t tokens) const {
+    return ceil_div(tokens, pool_.block_tokens) * pool_.block_tokens;
+  }
+  /// Tokens that must be available for `s` to be admitted, its hit's idle blocks included.
+  [[nodiscard]] std::int64_t demand(const Sequence& s, std::int64_t active_blocks) const {
+    const std::int64_t left = s.request.output_tokens - s.generated;
+    return s.tokens() - active_blocks * pool_.block_tokens + std::min(left, clip_tokens) +
+           pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens;
+  }
+  /// Available less what the running ones are expected to take, `k` steps after the plan whose own
+  /// step's blocks are taken (k = 0: at the plan, before).
+  [[nodiscard]] std::int64_t room(const State& state, std::int64_t k) const;
+  void prefill(State& state, Ticks now, Plan& plan);
+  bool prefill_chunked(State& state, Plan& plan, Budget& budget);
+  bool prefill_next(State& state, Ticks now, Plan& plan, Budget& budget);
+  bool retract(State& state, Ticks now);
+
+  const Pool pool_;
+  const std::int64_t max_running_, chunk_size_, max_prefill_;
+  std::int64_t initial_ = 0;
+  NewTokenRatio ratio_;
+  std::set<Key> by_length_;
+};
+
+std::string SglangPolicy::refusal(const workload::Request& r) const {
+  // Alone, and retracted just before its end: prompt + output + a page must be less than the pool.
+  const std::int64_t needed = r.prompt_tokens + r.output_tokens + pool_.block_tokens +
+                              pool_.fixed_blocks * pool_.block_tokens;
+  const std::int64_t capacity = pool_.num_blocks * pool_.block_tokens;
+  if (needed >= capacity) {
+    return fmt::format(
+        "needs {} KV tokens ({} prompt + {} output + one page of {}{}), which must be less than "
+        "the "
+        "pool's {}",
+        needed, r.prompt_tokens, r.output_tokens, pool_.block_tokens,
+        pool_.fixed_blocks > 0
+            ? fmt::format(" + {} of state", pool_.fixed_blocks * pool_.block_tokens)
+            : "",
+        capacity);
+  }
+  return {};
+}
+
+std::int64_t SglangPolicy::room(const State& state, std::int64_t k) const {
+  const std::int64_t taken = k > 0 ? state.decodes.blocks_needed(1, k - 1) : 0;
+  const std::int64_t available = (state.pool.free() - taken) * pool_.block_tokens;
+  return available * ratio_one - state.decodes.clipped_remainder(k) * ratio_.after(k);
+}
+
+bool SglangPolicy::prefill_chunked(State& state, Plan& plan, Budget& budget) {
+  const Slot slot = state.partials.front();
+  const Sequence& s = state[slot];
+  const std::int64_t page = pool_.block_tokens;
+  std::int64_t tokens = std::min(s.tokens() - s.computed, budget.chunk);
+  const std::int64_t fits = (s.blocks + state.pool.free()) * page - s.computed;
+  if (tokens > fits) tokens = fits / page * page;
+  if (tokens <= 0) return false;
+  const bool last = s.computed + tokens == s.tokens();
+  const std::int64_t left = s.request.output_tokens - s.generated;
+  const std::int64_t booked = whole_pages(tokens) + (last ? std::min(left, clip_tokens) : 0) + page;
+  state.schedule_chunk(slot, tokens, plan);
+  budget.total -= booked * ratio_one;
+  budget.input -= whole_pages(tokens);
+  budget.chunk -= whole_pages(tokens);
+  return last;
+}
+
+bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& budget) {
+  const std::int64_t page = pool_.block_tokens;
+  const Slot slot = state.waiting.front();
+  const Sequence& s = state[slot];
+  const PrefixCache::Match match = state.match(s);
+  if (demand(s, match.active) * ratio_one >= budget.total) return false;
+  const std::int64_t extend = s.tokens() - match.blocks() * page;
+  if (whole_pages(extend) >= budget.input && !plan.chunks.empty()) return false;
+  std::int64_t tokens = extend;
+  if (chunk_size_ > 0 && whole_pages(extend) > budget.chunk) {
+    tokens = std::min(extend, budget.chunk / page * page);
+    if (tokens <= 0) return false;
+  }
+  const bool last = tokens == extend;
+  const std::int64_t idle_hit = (match.blocks() - match.active) * page;
+  const std::int64_t left = s.request.output_tokens - s.generated;
+  state.waiting.pop_front();
+  state.admit(slot, match, now);
+  state.schedule_chunk(slot, tokens, plan);
+  budget.total -= (whole_pages(tokens) + (last ? std::min(left, clip_tokens) : 0) + page +
+                   idle_hit + pool_.fixed_blocks * page) *
+                  ratio_one;
+  budget.input -= whole_pages(tokens);
+  budget.chunk -= whole_pages(tokens);
+  return last && budget.total > 0 && budget.input > 0 && (chunk_size_ == 0 || budget.chunk > 0);
+}
+
+void SglangPolicy::prefill(State& state, Ticks now, Plan& plan) {
+  Budget budget{room(state, 0), max_prefill_, chunk_size_};
+  // One chunked request at a time: nobody else is admitted beside one that does not end here.
+  if (!state.partials.empty()) {
+    if (!prefill_chunked(state, plan, budget)) return;
+    if (budget.total <= 0 || budget.input <= 0 || budget.chunk <= 0) return;
+  }
+  while (!state.waiting.empty() && state.running < max_running_) {
+    if (!prefill_next(state, now, plan, budget)) return;
+  }
+}
+
+// Returns whether somebody was retracted. The last decoding sequence stays unless a chunked prompt
+// holds what it needs; then the chunked one goes (SGLang itself would run out of memory there).
+bool SglangPolicy::retract(State& state, Ticks now) {
+  if (state.decodes.blocks_needed(0, 1) <= state.pool.free()) return false;
+  std::int64_t retracted = 0;
+  while (state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+    Slot victim = -1;
+    if (by_length_.size() > 1) {
+      victim = std::get<Slot>(*by_length_.begin());
+    } else if (!state.partials.empty()) {
+      victim = state.partials.front();
+    } else {
+      throw RunError("engine: one sequence alone needs more KV blocks than the pool has");
+    }
+    left(state, victim);
+    state.preempt(victim, false, now);
+    state.waiting.push_back(victim);
+    ++retracted;
+  }
+  const std::int64_t decoded =
+      state.decodes.tokens_out() + retract_decode_steps * state.decodes.size();
+  const std::int64_t asked = state.decodes.tokens_asked() + 1;
+  ratio_.anchor = std::min(ratio_one, decoded * (ratio_one / asked));
+  ratio_.steps = -1;  // this step does not decay it
+  return true;
+}
+
+void SglangPolicy::plan(State& state, Ticks now, Plan& plan) {
+  prefill(state, now, plan);
+  plan.decodes = false;
+  plan.steps = 1;
+  if (!plan.chunks.empty()) return;
+  plan.decodes = state.decodes.size() > 0;
+  if (!plan.decodes) {
+    plan.steps = 0;
+    return;
+  }
+  const bool retracted = retract(state, now);
+  state.pool.allocate(state.decodes.blocks_needed(0, 1));
+  if (!retracted && state.partials.empty()) {
+    plan.steps += state.decodes.steps_within(1, state.pool.free());
+  }
+}
+
+std::int64_t SglangPolicy::may_admit(const State& state, Slot head, std::int64_t from) const {
+  if (state.running >= max_running_) return no_step;
+  const Sequence& s = state[head];
+  const std::int64_t wanted = demand(s, state.match(s).active) * ratio_one;
+  const auto admits = [&](std::int64_t k) { return wanted < room(state, k); };
+  if (admits(from)) return from;
+  // Until the ratio is at its minimum, room is concave in k with pages of one token (a quadratic
+  // and no rounding); after that it only shrinks, since the remainders shrink by less than the
+  // pool.
+  std::int64_t high = ratio_.steps_to_minimum();
+  if (pool_.block_tokens > 1) {
+    // Whole pages are taken at once: room may still rise within one round of page_size steps.
+    const std::int64_t last = std::max(high, from) + pool_.block_tokens;
+    for (std::int64_t k = from + 1; k <= last; ++k) {
+      if (admits(k)) return k;
+    }
+    return no_step;
+  }
+  if (high <= from) return no_step;
+  std::int64_t low = from, peak = high;
+  while (low < peak) {
+    const std::int64_t middle = low + (peak - low) / 2;
+    if (room(state, middle + 1) > room(state, middle)) {
+      low = middle + 1;
+    } else {
+      peak = middle;
+    }
+  }
+  if (!admits(peak)) return no_step;
+  low = from;
+  high = peak;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (admits(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> make_sglang(const ReplicaConfig& config) {
+  return std::make_unique<SglangPolicy>(config);
+}
+
+}  // namespace servegrid::engine

@@ -1,0 +1,67 @@
+// TensorRT-LLM's capacity schedulers (batch_manager/capacityScheduler.cpp): see docs/engines.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/policy_mixed.hpp"
+
+namespace servegrid::engine {
+namespace {
+
+class TrtllmPolicy final : public MixedPolicy {
+ public:
+  explicit TrtllmPolicy(const ReplicaConfig& config)
+      : MixedPolicy(config, config.knobs.max_num_batched_tokens, config.knobs.max_num_seqs),
+        no_evict_(config.knobs.guaranteed_no_evict) {}
+
+  [[nodiscard]] std::string refusal(const workload::Request& r) const override {
+    // A paused sequence computes what it has generated again.
+    const std::int64_t longest = r.prompt_tokens + (no_evict_ ? 0 : r.output_tokens - 1);
+    if (!chunked_ && longest > budget_) {
+      return fmt::format(
+          "may need {} tokens in one step, without chunked prefill max_num_tokens is "
+          "{}",
+          longest, budget_);
+    }
+    const std::int64_t blocks = to_completion(r);
+    if (blocks <= pool_.num_blocks) return {};
+    return fmt::format(
+        "needs {} KV blocks to completion ({} prompt + {} output tokens in blocks of {}{}), the "
+        "pool has {}",
+        blocks, r.prompt_tokens, r.output_tokens, pool_.block_tokens,
+        pool_.fixed_blocks > 0 ? fmt::format(", and {} of state", pool_.fixed_blocks) : "",
+        pool_.num_blocks);
+  }
+
+  void joined(const State& state, Slot slot) override {
+    committed_ += to_completion(state[slot].request);
+  }
+  void left(const State& state, Slot slot) override {
+    committed_ -= to_completion(state[slot].request);
+  }
+
+ protected:
+  // GUARANTEED_NO_EVICT admits only what can run to its end beside what is running: no sequence is
+  // ever paused. Blocks found in the cache and held by another are counted for both, as there.
+  // MAX_UTILIZATION admits what fits now and pauses the last started when it no longer does.
+  [[nodiscard]] bool fits(const State& state, const Sequence& s, const PrefixCache::Match& match,
+                          std::int64_t /*chunk*/, std::int64_t free) const override {
+    if (no_evict_) return committed_ + to_completion(s.request) <= pool_.num_blocks;
+    return state.blocks_for(s.tokens()) + pool_.fixed_blocks - match.active <= free;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t to_completion(const workload::Request& r) const {
+    return ceil_div(r.prompt_tokens + r.output_tokens, pool_.block_tokens) + pool_.fixed_blocks;
+  }
+  const bool no_evict_;
+  std::int64_t committed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_trtllm(const ReplicaConfig& config) {
+  return std::make_unique<TrtllmPolicy>(config);
+}
+
+}  // namespace servegrid::engine

@@ -1,0 +1,130 @@
+#include "engine/state.hpp"
+
+#include <algorithm>
+
+namespace servegrid::engine {
+
+State::State(const ReplicaConfig& c, const PoolRules& rules, const roofline::StepTimes& s,
+             Listener& l)
+    : config(c),
+      steps(s),
+      listener(l),
+      decodes(sequences_, c.pool.block_tokens, s.windows(), rules.clip),
+      pool(std::max<std::int64_t>(0, c.pool.num_blocks - rules.null_blocks), c.pool.block_tokens,
+           c.knobs.enable_prefix_caching, rules.keep_duplicates) {}
+
+Slot State::create(const workload::Request& request, Ticks now) {
+  Slot slot;
+  if (unused_.empty()) {
+    slot = static_cast<Slot>(sequences_.size());
+    sequences_.emplace_back();
+  } else {
+    slot = unused_.back();
+    unused_.pop_back();
+    const std::uint32_t version = (*this)[slot].version;
+    (*this)[slot] = Sequence{};
+    (*this)[slot].version = version + 1;
+  }
+  (*this)[slot].request = request;
+  (*this)[slot].submitted = now;
+  return slot;
+}
+
+void State::destroy(Slot slot) {
+  unused_.push_back(slot);
+}
+
+PrefixCache::Match State::match(const Sequence& s) const {
+  return pool.match(s.request, (s.tokens() - 1) / config.pool.block_tokens);
+}
+
+void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
+  Sequence& s = (*this)[slot];
+  const std::int64_t hit = match.blocks() * config.pool.block_tokens;
+  pool.acquire(s.hold, s.request, match);
+  pool.allocate(config.pool.fixed_blocks);
+  s.computed = hit;
+  s.blocks = match.blocks();
+  s.order = admissions_++;
+  s.previous = newest;
+  s.next = -1;
+  (newest >= 0 ? (*this)[newest].next : oldest) = slot;
+  newest = slot;
+  ++running;
+  partials.push_back(slot);
+  partial_tokens += hit;
+  counters.peak_running = std::max(counters.peak_running, running);
+  if (pool.caching()) {
+    counters.prefix_queries += s.tokens();
+    counters.prefix_hits += hit;
+  }
+  const std::int64_t prompt_hit = std::min(hit, s.request.prompt_tokens);
+  if (prompt_hit > s.seen_prompt) {
+    counters.tokens_cached += prompt_hit - s.seen_prompt;
+    s.seen_prompt = prompt_hit;
+  }
+  if (!s.scheduled) {
+    s.scheduled = true;
+    listener.scheduled(s.request.id, now, hit);
+  }
+}
+
+std::int64_t State::chunk_blocks(const Sequence& s, std::int64_t tokens) const {
+  return blocks_for(s.computed + tokens) - s.blocks;
+}
+
+void State::schedule_chunk(Slot slot, std::int64_t tokens, Plan& plan) {
+  Sequence& s = (*this)[slot];
+  const std::int64_t blocks = chunk_blocks(s, tokens);
+  pool.allocate(blocks);
+  s.blocks += blocks;
+  plan.chunks.push_back({slot, tokens, s.computed});
+  s.computed += tokens;
+  partial_tokens += tokens;
+  const std::int64_t prompt = std::min(s.computed, s.request.prompt_tokens);
+  const std::int64_t fresh = std::max<std::int64_t>(0, prompt - s.seen_prompt);
+  counters.tokens_prefilled += fresh;
+  counters.tokens_recomputed += tokens - fresh;
+  s.seen_prompt += fresh;
+  pool.publish(s.hold, s.request, s.computed / config.pool.block_tokens);
+}
+
+std::int64_t State::held(const Sequence& s) const {
+  const std::int64_t blocks = s.decoding ? blocks_for(decodes.computed(s)) : s.blocks;
+  return blocks + config.pool.fixed_blocks;
+}
+
+void State::stop(Slot slot, bool insert) {
+  Sequence& s = (*this)[slot];
+  const std::int64_t blocks = held(s);
+  if (s.decoding) {
+    s.computed = decodes.computed(s);
+    decodes.remove(slot);
+  } else {
+    partials.erase(std::find(partials.begin(), partials.end(), slot));
+    partial_tokens -= s.computed;
+  }
+  pool.release(s.hold, s.request, blocks, s.computed / config.pool.block_tokens, insert);
+  s.computed = 0;
+  s.blocks = 0;
+  (s.previous >= 0 ? (*this)[s.previous].next : oldest) = s.next;
+  (s.next >= 0 ? (*this)[s.next].previous : newest) = s.previous;
+  --running;
+}
+
+void State::preempt(Slot slot, bool insert, Ticks now) {
+  stop(slot, insert);
+  ++counters.preemptions;
+  listener.preempted((*this)[slot].request.id, now);
+}
+
+void State::promote(Slot slot) {
+  Sequence& s = (*this)[slot];
+  partials.erase(std::find(partials.begin(), partials.end(), slot));
+  partial_tokens -= s.computed;
+  ++s.generated;
+  ++counters.tokens_generated;
+  decodes.add(slot);
+}
+
+}  // namespace servegrid::engine

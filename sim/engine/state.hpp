@@ -1,0 +1,91 @@
+// What all policies share: the sequences of a replica, its queues, its pool and its counters.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "engine/block_pool.hpp"
+#include "engine/decode_set.hpp"
+#include "engine/replica.hpp"
+#include "engine/sequence.hpp"
+
+namespace servegrid::engine {
+
+struct Chunk {
+  Slot slot = -1;
+  std::int64_t tokens = 0, cached = 0;
+};
+
+/// The next step's composition and for how many steps it stays the same.
+struct Plan {
+  std::vector<Chunk> chunks;
+  bool decodes = false;    // the decoding sequences take part
+  std::int64_t steps = 0;  // 0: nothing to run
+};
+
+/// How a policy's engine treats the pool.
+struct PoolRules {
+  std::int64_t null_blocks = 0;  // taken at start
+  bool keep_duplicates = true;   // copies of cached blocks stay in the LRU order when freed
+  std::int64_t clip = 0;         // of the remaining output in admission estimates; 0 = not used
+};
+
+class State {
+ public:
+  State(const ReplicaConfig& config, const PoolRules& rules, const roofline::StepTimes& steps,
+        Listener& listener);
+
+  Slot create(const workload::Request& request, Ticks now);
+  void destroy(Slot slot);
+  Sequence& operator[](Slot slot) { return sequences_[static_cast<std::size_t>(slot)]; }
+  const Sequence& operator[](Slot slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
+
+  /// Blocks for `tokens` tokens.
+  [[nodiscard]] std::int64_t blocks_for(std::int64_t tokens) const {
+    return ceil_div(tokens, config.pool.block_tokens);
+  }
+  /// Prefix-cache hit of a sequence that is to be admitted: whole blocks, never its last token.
+  [[nodiscard]] PrefixCache::Match match(const Sequence& s) const;
+  /// Joins the end of the running list, prefilling after its hit. Does not take blocks for new
+  /// tokens.
+  void admit(Slot slot, const PrefixCache::Match& match, Ticks now);
+  /// Takes blocks for the next `tokens` prompt tokens of a running sequence and adds them to the
+  /// plan.
+  void schedule_chunk(Slot slot, std::int64_t tokens, Plan& plan);
+  /// New blocks such a chunk takes.
+  [[nodiscard]] std::int64_t chunk_blocks(const Sequence& s, std::int64_t tokens) const;
+  /// Frees a running sequence's blocks and takes it off the running list; it is neither waiting nor
+  /// gone. Returns blocks that it held.
+  void stop(Slot slot, bool insert);
+  /// stop, counted and reported as a preemption.
+  void preempt(Slot slot, bool insert, Ticks now);
+  /// The chunk that completed a prompt gave its first token: the sequence decodes now.
+  void promote(Slot slot);
+  /// Blocks a running sequence holds for its tokens and state, before the next step takes any.
+  [[nodiscard]] std::int64_t held(const Sequence& s) const;
+  [[nodiscard]] std::int64_t in_queue() const {
+    return static_cast<std::int64_t>(waiting.size() + inbox.size());
+  }
+
+  const ReplicaConfig config;
+  const roofline::StepTimes& steps;
+  Listener& listener;
+  metrics::Counters counters;
+
+ private:
+  std::vector<Sequence> sequences_;
+  std::vector<Slot> unused_;
+  std::int64_t admissions_ = 0;
+
+ public:
+  DecodeSet decodes;
+  BlockPool pool;
+  std::deque<Slot> waiting;         // seen by the scheduler
+  std::deque<Slot> inbox;           // not yet seen
+  std::vector<Slot> partials;       // running, prompt not complete, in running order
+  std::int64_t partial_tokens = 0;  // computed tokens of partials
+  std::int64_t running = 0;
+  Slot oldest = -1, newest = -1;  // running list
+};
+
+}  // namespace servegrid::engine
