@@ -51,24 +51,6 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-void print_table(std::ostream& out, const GpuBase& gpu, const std::vector<KernelFit>& fits) {
-  out << fmt::format("{:<14} {:<7} {:<17} {:<13} {:>6} {:>6} {:>7} {:>7} {:>7}  {}\n", "gpu",
-                     "engine", "operator", "type", "rows", "of", "median", "mean", "p90",
-                     "fitted numbers; kernel");
-  for (const KernelFit& f : fits) {
-    std::string numbers;
-    for (const FittedNumber& n : f.numbers) {
-      numbers += fmt::format("{}{} {}", numbers.empty() ? "" : ", ", n.name, n.text);
-    }
-    const std::string type =
-        f.op == Operator::all_reduce ? std::to_string(f.gpus) + " GPUs" : f.dtype;
-    out << fmt::format(
-        "{:<14} {:<7} {:<17} {:<13} {:>6} {:>6} {:>6.1f}% {:>6.1f}% {:>6.1f}%  {}; {}\n", gpu.name,
-        f.engine, name(f.op), type, f.rows, f.rows_total, 100 * f.error.median, 100 * f.error.mean,
-        100 * f.error.p90, numbers, f.kernel_source);
-  }
-}
-
 void plot_rows(std::ostream& plot, const GpuBase& gpu, const KernelFile& file,
                const std::vector<KernelFit>& fits) {
   for (const KernelFit& f : fits) {
@@ -163,15 +145,26 @@ int run_calibrate(const CalibrateOptions& options, std::ostream& out) {
     if (!plot) throw InputError("cannot write '" + options.plot + "'");
     plot << "gpu,engine,version,op,dtype,kernel_source,gpus,measured_us,predicted_us\n";
   }
-  std::size_t numbers = 0, groups = 0;
+  const bool markdown = options.format == "markdown";
+  if (!markdown && options.format != "table") {
+    throw InputError("--format '" + options.format + "': expected table or markdown");
+  }
+  std::size_t numbers = 0, groups = 0, most = 0;
   for (const std::string& folder : chosen_folders(options, catalog)) {
     const GpuBase gpu = base_of(catalog.gpu(folder));
     std::vector<std::string> skipped;
     const auto files = read_kernel_folder((fs::path(options.kernels) / folder).string(), &skipped);
     const auto fits = fit_gpu(gpu, files);
-    print_table(out, gpu, fits);
-    for (const std::string& file : skipped) out << gpu.name << ": not fitted: " << file << "\n";
-    for (const KernelFit& f : fits) numbers += fitted_numbers(f);
+    if (markdown) {
+      print_markdown(out, gpu, fits, groups == 0);
+    } else {
+      print_table(out, gpu, fits);
+      for (const std::string& file : skipped) out << gpu.name << ": not fitted: " << file << "\n";
+    }
+    for (const KernelFit& f : fits) {
+      numbers += fitted_numbers(f);
+      most = std::max(most, fitted_numbers(f));
+    }
     groups += fits.size();
     for (const KernelFile& file : files) plot_rows(plot, gpu, file, fits);
     if (options.output.empty()) continue;
@@ -179,9 +172,10 @@ int run_calibrate(const CalibrateOptions& options, std::ostream& out) {
     fs::create_directories(options.output, failed);
     const fs::path path = fs::path(options.output) / (gpu.name + ".yaml");
     write_file(path, fit_file_text(gpu, fits, date, existing_serving_section(path)));
-    out << "wrote " << path.string() << "\n";
+    if (!markdown) out << "wrote " << path.string() << "\n";
   }
-  out << fmt::format("{} fitted numbers in {} fits, at most 5 each\n", numbers, groups);
+  out << fmt::format("{}{} fitted numbers in {} fits, at most {} in one\n", markdown ? "\n" : "",
+                     numbers, groups, most);
   if (!options.plot.empty() && !plot.flush()) throw RunError("cannot write '" + options.plot + "'");
   return static_cast<int>(Exit::done);
 }

@@ -13,6 +13,7 @@ struct CalibrateOptions {
   std::string kernels;            // --kernels: folder with one folder of CSV files a GPU
   std::vector<std::string> gpus;  // --gpu: folder names or catalogue names; empty = all
   std::string output;             // --output: folder of the fit files; empty = only the table
+  std::string format = "table";   // --format: "table" (every fit) or "markdown" (medians for docs)
   std::string plot;               // --plot: CSV of predicted against measured, empty = none
   std::string date;               // written into the files; empty = today
 };
@@ -29,6 +30,14 @@ std::vector<KernelFile> read_kernel_folder(const std::string& folder,
 
 /// All fits of a GPU, ordered by engine, operator and dtype.
 std::vector<KernelFit> fit_gpu(const GpuBase& gpu, const std::vector<KernelFile>& files);
+
+/// One line a fit, with its numbers.
+void print_table(std::ostream& out, const GpuBase& gpu, const std::vector<KernelFit>& fits);
+
+/// Median errors as rows of a Markdown table, one an engine, of the fit that the step model uses
+/// for each operator and type; `header` prints the head first.
+void print_markdown(std::ostream& out, const GpuBase& gpu, const std::vector<KernelFit>& fits,
+                    bool header);
 
 /// The fit file as text; `serving` is the serving section to keep, as it was.
 std::string fit_file_text(const GpuBase& gpu, const std::vector<KernelFit>& fits,
