@@ -222,12 +222,6 @@ void run_all() {
   k25();
   k26();
   k32();
-  for (const auto* table : {&layout, &weights, &tokens, &pools}) {
-    for (const Case& c : *table) {
-      std::printf("%s %-16s %12.2f %12.2f %+6.2f %%\n", c.id.c_str(), c.what.c_str(), c.predicted,
-                  c.logged, 100 * error(c));
-    }
-  }
 }
 
 }  // namespace
@@ -267,4 +261,15 @@ TEST_CASE("The reserve's band holds nine of ten pools", "[memory][cases]") {
     inside += std::abs(pools[i].predicted - pools[i].logged) <= bands[i] ? 1 : 0;
   }
   CHECK(inside >= 9);
+}
+
+// Not a test: `test_memory "[table]"` prints the table of docs/memory.md.
+TEST_CASE("Table of the start-up cases", "[.][table]") {
+  run_all();
+  for (const auto* table : {&layout, &weights, &tokens, &pools}) {
+    for (const Case& c : *table) {
+      std::printf("| %s | %s | %.2f | %.2f | %+.2f %% |\n", c.id.c_str(), c.what.c_str(),
+                  c.predicted, c.logged, 100 * error(c));
+    }
+  }
 }
