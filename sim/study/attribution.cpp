@@ -1,11 +1,17 @@
 #include "study/attribution.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "metrics/summary.hpp"
 
 namespace servegrid::study {
 
 namespace {
+
+constexpr std::array<const char*, 5> bound_names = {"compute", "memory", "fabric", "latency",
+                                                    "host"};
 
 // Epochs looked at one by one; longer timelines are sampled at a fixed stride, by weight of time.
 constexpr std::size_t max_epochs_explained = 5000;
@@ -55,29 +61,37 @@ void attribute(const metrics::RunResult& result, const roofline::StepModel& step
 
 }  // namespace
 
-Load load_of(const metrics::RunResult& result, const catalog::Parallelism&, int replicas,
-             const roofline::StepModel& steps) {
+Load load_of(const metrics::RunResult& result, int replicas, const roofline::StepModel& steps) {
+  const metrics::TimeAverages averages = metrics::time_averages(result, replicas);
   Load load;
-  const double whole = to_seconds(result.end);
-  const auto blocks = static_cast<double>(std::max<std::int64_t>(1, result.num_blocks));
-  for (const auto& epoch : result.timeline) {
-    const double seconds = seconds_of(epoch);
-    const double in_batch =
-        static_cast<double>(epoch.sequences) + (epoch.prefill_tokens > 0 ? 1 : 0);
-    const double use = static_cast<double>(epoch.blocks_used) / blocks;
-    load.busy_seconds += seconds;
-    load.running += seconds * in_batch;
-    load.waiting += seconds * static_cast<double>(epoch.waiting);
-    load.kv_use_mean += seconds * use / replicas;
-    load.kv_use_peak = std::max(load.kv_use_peak, use);
-  }
-  if (whole > 0) {
-    load.running /= whole;
-    load.waiting /= whole;
-    load.kv_use_mean /= whole;
-  }
+  load.running = averages.running;
+  load.waiting = averages.waiting;
+  load.kv_use_mean = averages.kv_mean;
+  load.kv_use_peak = averages.kv_peak;
+  load.busy_seconds = averages.busy_seconds;
   attribute(result, steps, replicas, load);
   return load;
+}
+
+metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& s,
+                            const Load& load) {
+  metrics::SummaryOptions options;
+  options.slo_ttft = s.slo.ttft;
+  options.slo_tpot = s.slo.tpot;
+  options.slo_e2el = s.slo.e2el;
+  options.warmup_fraction = s.workload.warmup_fraction;
+  options.replicas = s.replicas;
+  metrics::Work work;
+  work.flops = load.flops;
+  work.bytes = load.bytes;
+  // Arithmetic that the GPU has no units for runs in 16 bit.
+  const double native = s.gpu.native_peak(s.weights);
+  work.peak_flops = native > 0 ? native : s.gpu.native_peak(catalog::Format::bf16);
+  work.peak_bandwidth = s.gpu.memory.bandwidth;
+  for (std::size_t i = 0; i < bound_names.size(); ++i)
+    work.seconds_by_bound.emplace_back(bound_names.at(i), load.seconds_by_bound.at(i));
+  options.work = work;
+  return metrics::summarize(result, options);
 }
 
 std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& scenario,
@@ -87,10 +101,10 @@ std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& 
   const bool queued = load.waiting >= 0.5;
   if (queued && counters.peak_running >= scenario.knobs.max_num_seqs) return "max_num_seqs";
   if (counters.preemptions > 0 || (queued && load.kv_use_peak > 0.9)) return "KV memory";
-  static const std::array<const char*, 5> names = {"compute", "memory bandwidth", "fabric",
-                                                   "latency", "host"};
   const auto most = std::max_element(load.seconds_by_bound.begin(), load.seconds_by_bound.end());
-  return names.at(static_cast<std::size_t>(most - load.seconds_by_bound.begin()));
+  const std::string name =
+      bound_names.at(static_cast<std::size_t>(most - load.seconds_by_bound.begin()));
+  return name == "memory" ? "memory bandwidth" : name;
 }
 
 }  // namespace servegrid::study

@@ -8,8 +8,7 @@
 namespace servegrid::study {
 
 /// Averages over the timeline. Steps are attributed to what bounds their operators.
-Load load_of(const metrics::RunResult& result, const catalog::Parallelism& parallel, int replicas,
-             const roofline::StepModel& steps);
+Load load_of(const metrics::RunResult& result, int replicas, const roofline::StepModel& steps);
 
 /// The summary in the names of `vllm bench serve`, with ours after them.
 metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& scenario,

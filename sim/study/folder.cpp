@@ -1,5 +1,6 @@
 #include "study/folder.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "metrics/writers.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::study {
@@ -18,14 +21,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Every file that a result folder of ours may hold.
-constexpr std::array<const char*, 8> result_files = {"summary.json",
-                                                     "requests.csv",
-                                                     "timeline.csv",
-                                                     "scenario.resolved.yaml",
-                                                     "points.json",
-                                                     "points.csv",
-                                                     "scenarios.resolved.yaml",
-                                                     "run.log.json"};
+constexpr std::array<const char*, 7> result_files = {
+    "summary.json", "requests.csv", "timeline.csv",           "scenario.resolved.yaml",
+    "points.json",  "points.csv",   "scenarios.resolved.yaml"};
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
   throw RunError("cannot write " + path + ": " + why);
@@ -42,6 +40,13 @@ void write_file(const fs::path& path, const std::string& content) {
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
   if (!out) fail(path.string(), std::strerror(errno));
+}
+
+// FNV-1a, 64 bits: names a scenario, guards nothing.
+std::uint64_t fnv1a(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
 }
 
 }  // namespace
@@ -84,6 +89,21 @@ void write_folder(const std::string& path, const Files& files) {
     throw;
   }
   fs::remove_all(old, error);
+}
+
+void write_run(const std::string& path, const catalog::Scenario& scenario, const Point& point,
+               const metrics::RunResult& result) {
+  using Json = nlohmann::ordered_json;
+  Json summary = Json::parse(metrics::summary_json(point.summary));
+  summary["scenario_hash"] = fmt::format("{:016x}", fnv1a(scenario.resolved_yaml));
+  summary["trust"] = point.trust;
+  summary["binds"] = point.binds;
+  summary["resident_conversations"] = point.resident * point.replicas;
+  summary["context_tokens"] = point.context_tokens;
+  write_folder(path, {{"summary.json", summary.dump(2) + '\n'},
+                      {"requests.csv", metrics::requests_csv(result)},
+                      {"timeline.csv", metrics::timeline_csv(result)},
+                      {"scenario.resolved.yaml", scenario.resolved_yaml}});
 }
 
 }  // namespace servegrid::study

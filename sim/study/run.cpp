@@ -159,7 +159,7 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
   metrics::RunResult out = cluster::simulate_on_simgrid(s, *steps, ledger.num_blocks,
                                                         ledger.blocks_per_request_fixed, run);
   point.trust = steps->trust();
-  point.load = load_of(out, s.parallel, s.replicas, *steps);
+  point.load = load_of(out, s.replicas, *steps);
   point.summary = summary_of(out, s, point.load);
   point.binds = binds_of(out, s, point.load);
   if (result != nullptr) *result = std::move(out);
