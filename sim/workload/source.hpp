@@ -35,15 +35,20 @@ class Source {
   /// The next arrival that does not depend on any completion, in time order; nullopt when there is
   /// none (left).
   virtual std::optional<Request> next_arrival() = 0;
-  /// Called when a request ends (completed or rejected) at `now`: the request that follows from it,
-  /// if any (its arrival is >= now).
-  virtual std::optional<Request> on_end(const Request& request, Ticks now) = 0;
+  /// Called when a request ends at `now`: the request that follows from it, if any (its arrival is
+  /// >= now). After a rejection (`completed` false) a conversation does not go on: its user starts
+  /// a new one.
+  virtual std::optional<Request> on_end(const Request& request, Ticks now, bool completed) = 0;
   /// Requests that will be issued in all.
   [[nodiscard]] virtual std::int64_t total() const = 0;
 };
 
-/// The source a scenario describes. Random streams are named (arrivals, prompts, outputs, think)
-/// and split from `seed`.
+/// The source a scenario describes. Ids count from 0 in the order of issue. Random streams are
+/// named (arrivals, prompts, outputs, think) and split from `seed`; lengths are drawn by request
+/// id, so that the n-th request is as long whatever serves it. Users and slots issue their first
+/// request at time 0 in the order of their number; between the requests of one, also across
+/// conversations, lies the think time. Throws InputError for a workload that cannot be issued and
+/// for a bad trace.
 std::unique_ptr<Source> make_source(const catalog::WorkloadSpec& spec, std::uint64_t seed);
 
 }  // namespace servegrid::workload
