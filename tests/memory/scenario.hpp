@@ -17,6 +17,7 @@ inline catalog::Gpu gpu(const char* name, double label, double torch_gib) {
   g.fabric.kind = catalog::FabricKind::switched;
   g.fabric.domain = 8;
   g.hardware_formats = {catalog::Format::fp8, catalog::Format::int8};
+  g.peak = {{"bf16", 1e15}, {"fp8", 2e15}, {"int8", 2e15}, {"fp4", 4e15}};
   return g;
 }
 
