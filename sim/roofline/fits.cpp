@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 #include "catalog/reader.hpp"
 
@@ -171,6 +172,7 @@ Fits::Fits(const catalog::Gpu& gpu, std::string engine, const std::string& path)
   file_ = read_fit_file(path);
   present_ = true;
   inherited_ = file_.gpu != gpu.name && file_.gpu != gpu.fits;
+  read_relative(path);
 }
 
 bool Fits::overridden(const std::string& path) const {
@@ -205,10 +207,19 @@ double Fits::peak(catalog::Format compute) const {
   }
 }
 
-const KernelFit* Fits::best(const std::string& engine, const std::string& op,
-                            const std::string& dtype, int gpus, bool gated) const {
+// W4A16 experts run in the Marlin kernel; on Blackwell it was measured on GB300 only.
+void Fits::read_relative(const std::string& path) {
+  if (gpu_->architecture.rfind("Blackwell", 0) != 0 || file_.gpu == "gb300") return;
+  const auto folder = path.find_last_of('/');
+  const std::string relative =
+      (folder == std::string::npos ? "" : path.substr(0, folder + 1)) + "gb300.yaml";
+  if (std::ifstream(relative).good()) relative_ = read_fit_file(relative);
+}
+
+const KernelFit* Fits::best(const FitFile& file, const std::string& engine, const std::string& op,
+                            const std::string& dtype, int gpus, bool gated) {
   const KernelFit* found = nullptr;
-  for (const auto& f : file_.kernels) {
+  for (const auto& f : file.kernels) {
     const bool same = f.engine == engine && f.op == op && f.gpus == gpus &&
                       (dtype.empty() || f.dtype.empty() || f.dtype == dtype);
     const bool for_nongated = f.kernel_source.find("nongated") != std::string::npos;
@@ -217,6 +228,15 @@ const KernelFit* Fits::best(const std::string& engine, const std::string& op,
     if (same && (found == nullptr || f.rows > found->rows)) found = &f;
   }
   return found;
+}
+
+ChosenFit Fits::chosen(const KernelFit& f, const std::string& gpu, bool inherited) const {
+  ChosenFit c{f, inherited ? Trust::inherited : Trust::measured, {}};
+  const bool named = !f.kernel_source.empty() && f.kernel_source != "all";
+  c.source = (inherited ? "inherited from " : "fit ") + gpu + "/" + f.engine + " " + f.op +
+             (f.dtype.empty() ? "" : " " + f.dtype) + (named ? " " + f.kernel_source : "") + " (" +
+             percent(f.median_error) + ", n " + std::to_string(f.rows) + ")";
+  return c;
 }
 
 std::vector<std::string> Fits::engines_for(const std::string& op, const std::string& dtype) const {
@@ -242,16 +262,12 @@ ChosenFit Fits::find(const std::string& op, const std::vector<std::string>& dtyp
                      bool gated) const {
   for (const auto& dtype : dtypes) {
     for (const auto& engine : engines_for(op, dtype)) {
-      const KernelFit* f = best(engine, op, dtype, gpus, gated);
-      if (f == nullptr) continue;
-      ChosenFit chosen{*f, inherited_ ? Trust::inherited : Trust::measured, {}};
-      chosen.source =
-          (inherited_ ? "inherited from " : "fit ") + file_.gpu + "/" + engine + " " + op +
-          (f->dtype.empty() ? "" : " " + f->dtype) +
-          (f->kernel_source.empty() || f->kernel_source == "all" ? "" : " " + f->kernel_source) +
-          " (" + percent(f->median_error) + ", n " + std::to_string(f->rows) + ")";
-      return chosen;
+      const KernelFit* f = best(file_, engine, op, dtype, gpus, gated);
+      if (f != nullptr) return chosen(*f, file_.gpu, inherited_);
     }
+    if (op != "moe" || dtype != "int4-wo") continue;
+    const KernelFit* f = best(relative_, "vllm", op, dtype, gpus, gated);
+    if (f != nullptr) return chosen(*f, relative_.gpu, true);
   }
   return {{}, Trust::data_sheet, "data sheet: achieved fractions of " + gpu_->name};
 }

@@ -73,14 +73,19 @@ class Fits {
   [[nodiscard]] double peak(catalog::Format compute) const;
 
  private:
-  [[nodiscard]] const KernelFit* best(const std::string& engine, const std::string& op,
-                                      const std::string& dtype, int gpus, bool gated) const;
+  void read_relative(const std::string& path);
+  [[nodiscard]] ChosenFit chosen(const KernelFit& fit, const std::string& gpu,
+                                 bool inherited) const;
+  [[nodiscard]] static const KernelFit* best(const FitFile& file, const std::string& engine,
+                                             const std::string& op, const std::string& dtype,
+                                             int gpus, bool gated);
   [[nodiscard]] bool overridden(const std::string& path) const;
   [[nodiscard]] std::vector<std::string> engines_for(const std::string& op,
                                                      const std::string& dtype) const;
   const catalog::Gpu* gpu_;
   std::string engine_;
   FitFile file_;
+  FitFile relative_;  // speaks for single kernels that this GPU's file lacks
   bool present_ = false, inherited_ = false;
 };
 
