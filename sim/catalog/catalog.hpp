@@ -3,7 +3,7 @@
 // tree).
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +17,9 @@
 namespace servegrid::catalog {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;  // --set path=value, in order
+
+class FileCache;
+class Value;
 
 class Catalog {
  public:
@@ -44,8 +47,20 @@ class Catalog {
   /// "models", "engines", "scenarios"; empty when there is none.
   [[nodiscard]] std::string find_file(const std::string& kind, const std::string& stem) const;
 
+  /// Path of the file that `name` means; a path relative to `folder`. Throws InputError.
+  [[nodiscard]] std::string locate(const std::string& kind, const std::string& name,
+                                   const std::string& folder) const;
+  /// The parsed file with what it extends under it, as a copy of the caller's own. Throws
+  /// InputError.
+  [[nodiscard]] Value read(const std::string& kind, const std::string& path) const;
+  /// The same for a file already parsed as `top`.
+  [[nodiscard]] Value extended(const std::string& kind, const Value& top,
+                               const std::string& path) const;
+
  private:
+  std::string beside_;
   std::vector<std::string> roots_;
+  std::shared_ptr<FileCache> cache_;
 };
 
 /// Reads a scenario file (or a name in scenarios/) with --set overrides: paths into the scenario

@@ -1,0 +1,208 @@
+// The knobs by the engines' own names, one table a policy.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "catalog/load.hpp"
+#include "catalog/tree.hpp"
+
+namespace servegrid::catalog {
+
+namespace {
+
+using units::Dimension;
+
+struct Knob {
+  std::string name;
+  std::function<void(const Value&, Knobs&)> read;
+  std::function<std::string(const Knobs&)> write;
+};
+
+Knob whole(const char* name, std::int64_t Knobs::*field, std::int64_t low, std::int64_t high) {
+  return {name, [=](const Value& v, Knobs& k) { k.*field = v.integer(low, high); },
+          [=](const Knobs& k) { return fmt::format("{}", k.*field); }};
+}
+
+Knob flag(const char* name, bool Knobs::*field) {
+  return {name, [=](const Value& v, Knobs& k) { k.*field = v.boolean(); },
+          [=](const Knobs& k) { return k.*field ? "true" : "false"; }};
+}
+
+Knob ratio(const char* name, double Knobs::*field, double low) {
+  return {name, [=](const Value& v, Knobs& k) { k.*field = v.quantity(Dimension::ratio, low, 1); },
+          [=](const Knobs& k) { return fmt::format("{}", k.*field); }};
+}
+
+// "auto" is the model's 16-bit type: weights of fewer bits keep a 16-bit KV cache.
+Knob kv_cache() {
+  return {"kv_cache_dtype",
+          [](const Value& v, Knobs& k) {
+            k.kv_cache = v.text() == "auto" ? Format::bf16 : read_format(v);
+          },
+          [](const Knobs& k) { return std::string(name(k.kv_cache)); }};
+}
+
+Knob graphs(const char* name) {
+  return {name,
+          [](const Value& v, Knobs& k) {
+            k.graph_sizes.clear();
+            for (const Value& item : v.items()) {
+              k.graph_sizes.push_back(item.integer(1, 1'000'000));
+              const std::size_t n = k.graph_sizes.size();
+              if (n > 1 && k.graph_sizes[n - 1] <= k.graph_sizes[n - 2]) {
+                throw item.error("graph sizes must rise");
+              }
+            }
+          },
+          [](const Knobs& k) {
+            std::string out = "[";
+            for (const std::int64_t n : k.graph_sizes) {
+              out += (out.size() > 1 ? ", " : "") + std::to_string(n);
+            }
+            return out + "]";
+          }};
+}
+
+// -1 is how SGLang switches chunking off.
+Knob sglang_chunk() {
+  return {"chunked_prefill_size",
+          [](const Value& v, Knobs& k) {
+            const std::int64_t n = v.integer(-1, 1'000'000'000);
+            if (n == 0) throw v.error("must be a number of tokens, or -1 for no chunks");
+            k.enable_chunked_prefill = n > 0;
+            k.max_num_batched_tokens = n > 0 ? n : k.max_prefill_tokens;
+          },
+          [](const Knobs& k) {
+            return std::to_string(k.enable_chunked_prefill ? k.max_num_batched_tokens : -1);
+          }};
+}
+
+Knob capacity_policy() {
+  return {"capacity_scheduler_policy",
+          [](const Value& v, Knobs& k) {
+            k.guaranteed_no_evict = choice(v, {"MAX_UTILIZATION", "GUARANTEED_NO_EVICT"}) == 1;
+          },
+          [](const Knobs& k) {
+            return k.guaranteed_no_evict ? "GUARANTEED_NO_EVICT" : "MAX_UTILIZATION";
+          }};
+}
+
+Knob conservativeness() {
+  return {"schedule_conservativeness",
+          [](const Value& v, Knobs& k) { k.schedule_conservativeness = v.number(0, 100); },
+          [](const Knobs& k) { return fmt::format("{}", k.schedule_conservativeness); }};
+}
+
+constexpr std::int64_t many_tokens = 1'000'000'000, many_requests = 10'000'000;
+
+const std::vector<Knob>& vllm_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_num_seqs", &Knobs::max_num_seqs, 1, many_requests),
+      whole("max_num_batched_tokens", &Knobs::max_num_batched_tokens, 1, many_tokens),
+      ratio("gpu_memory_utilization", &Knobs::memory_fraction, 0.01),
+      whole("block_size", &Knobs::block_size, 1, 65536),
+      flag("enable_prefix_caching", &Knobs::enable_prefix_caching),
+      flag("enable_chunked_prefill", &Knobs::enable_chunked_prefill),
+      whole("long_prefill_token_threshold", &Knobs::long_prefill_token_threshold, 0, many_tokens),
+      flag("scheduler_reserve_full_isl", &Knobs::reserve_full_isl),
+      ratio("watermark", &Knobs::watermark, 0),
+      whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+      flag("async_scheduling", &Knobs::async_scheduling),
+      graphs("cudagraph_capture_sizes"),
+  };
+  return knobs;
+}
+
+const std::vector<Knob>& sglang_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_running_requests", &Knobs::max_num_seqs, 1, many_requests),
+      whole("max_prefill_tokens", &Knobs::max_prefill_tokens, 1, many_tokens),
+      sglang_chunk(),
+      ratio("mem_fraction_static", &Knobs::memory_fraction, 0.01),
+      whole("page_size", &Knobs::block_size, 1, 65536),
+      flag("enable_radix_cache", &Knobs::enable_prefix_caching),
+      conservativeness(),
+      whole("context_length", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+      flag("enable_overlap_schedule", &Knobs::async_scheduling),
+      whole("stream_interval", &Knobs::stream_interval, 1, 1'000'000),
+      graphs("cuda_graph_bs"),
+  };
+  return knobs;
+}
+
+const std::vector<Knob>& trtllm_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_batch_size", &Knobs::max_num_seqs, 1, many_requests),
+      whole("max_num_tokens", &Knobs::max_num_batched_tokens, 1, many_tokens),
+      ratio("free_gpu_memory_fraction", &Knobs::memory_fraction, 0.01),
+      whole("tokens_per_block", &Knobs::block_size, 1, 65536),
+      flag("enable_block_reuse", &Knobs::enable_prefix_caching),
+      flag("enable_chunked_prefill", &Knobs::enable_chunked_prefill),
+      whole("max_seq_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+      capacity_policy(),
+      whole("stream_interval", &Knobs::stream_interval, 1, 1'000'000),
+      graphs("cuda_graph_batch_sizes"),
+  };
+  return knobs;
+}
+
+const std::vector<Knob>& knobs_of(Policy policy) {
+  switch (policy) {
+    case Policy::vllm_v1:
+      return vllm_knobs();
+    case Policy::sglang:
+      return sglang_knobs();
+    case Policy::trtllm:
+      return trtllm_knobs();
+  }
+  return vllm_knobs();
+}
+
+}  // namespace
+
+void read_knobs(const Value& v, Policy policy, const std::vector<std::string>& skip, Knobs& knobs) {
+  for (const std::string& key : skip) (void)v.find(key);
+  // In the order of the table, so that a knob may depend on one before it whatever the file's
+  // order.
+  for (const Knob& knob : knobs_of(policy)) {
+    if (const Value x = v.find(knob.name); x.present()) knob.read(x, knobs);
+  }
+  v.no_unknown_keys();
+}
+
+std::vector<std::pair<std::string, std::string>> write_knobs(const Knobs& knobs, Policy policy) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const Knob& knob : knobs_of(policy)) out.emplace_back(knob.name, knob.write(knobs));
+  return out;
+}
+
+bool is_knob(const std::string& name) {
+  for (const Policy policy : {Policy::vllm_v1, Policy::sglang, Policy::trtllm}) {
+    for (const Knob& knob : knobs_of(policy)) {
+      if (knob.name == name) return true;
+    }
+  }
+  return false;
+}
+
+std::string length_knob(Policy policy) {
+  switch (policy) {
+    case Policy::vllm_v1:
+      return "max_model_len";
+    case Policy::sglang:
+      return "context_length";
+    case Policy::trtllm:
+      return "max_seq_len";
+  }
+  return {};
+}
+
+std::string graph_knob(Policy policy) {
+  return knobs_of(policy).back().name;  // the last of each table
+}
+
+}  // namespace servegrid::catalog

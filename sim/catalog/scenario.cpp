@@ -1,0 +1,246 @@
+#include "catalog/scenario.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "catalog/load.hpp"
+#include "catalog/names.hpp"
+#include "catalog/scenario_load.hpp"
+#include "catalog/tree.hpp"
+
+namespace servegrid::catalog {
+
+using units::Dimension;
+
+namespace {
+
+constexpr std::int64_t max_gpus = 1'000'000;
+
+/// Runs `get`, giving errors without a place the place of `v`.
+template <typename F>
+auto located(const Value& v, F get) {
+  try {
+    return get();
+  } catch (const InputError& e) {
+    if (e.where().line == 0 && !e.where().file.starts_with("--set")) throw v.error(e.what());
+    throw;
+  }
+}
+
+int parallel(const Value& replica, const char* key) {
+  const Value x = replica.find(key);
+  return x.present() ? static_cast<int>(x.integer(1, 65536)) : 1;
+}
+
+void check_tensor_parallel(const Value& tp, const Scenario& s) {
+  const int n = s.parallel.tp;
+  const auto divide = [&](int count, const char* what) {
+    if (count > 0 && count % n != 0) {
+      throw tp.error(
+          fmt::format("tp {} does not divide the {} {} of {}", n, count, what, s.model.name));
+    }
+  };
+  for (const LayerGroup& group : s.model.layers) {
+    const Attention& a = group.attention;
+    divide(a.heads, "attention heads");
+    divide(a.linear_value_heads, "linear-attention heads");
+    if (a.kind == AttentionKind::full || a.kind == AttentionKind::window) {
+      if (a.kv_heads > 0 && n < a.kv_heads) divide(a.kv_heads, "KV heads");
+      if (a.kv_heads > 0 && n > a.kv_heads && n % a.kv_heads != 0) {
+        throw tp.error(fmt::format("tp {} is no multiple of the {} KV heads of {}", n, a.kv_heads,
+                                   s.model.name));
+      }
+    }
+  }
+}
+
+void load_replica(const Value& replica, const Catalog& catalog, const Overrides& overrides,
+                  Scenario& s) {
+  const Value gpu = replica.at("gpu");
+  s.gpu = located(gpu, [&] { return catalog.gpu(word(gpu), overrides); });
+  s.parallel = {parallel(replica, "tp"), parallel(replica, "pp"), parallel(replica, "ep"),
+                parallel(replica, "dp")};
+  replica.no_unknown_keys();
+  const Parallelism& p = s.parallel;
+  const auto gpus = static_cast<std::int64_t>(p.tp) * p.pp * p.dp;
+  if (gpus * s.replicas > max_gpus) {
+    throw replica.error(fmt::format("takes {} GPUs; the limit is {}", gpus * s.replicas, max_gpus));
+  }
+  check_tensor_parallel(replica.find("tp"), s);
+  if (p.pp > s.model.depth()) {
+    throw replica.find("pp").error(
+        fmt::format("{} stages for the {} layers of {}", p.pp, s.model.depth(), s.model.name));
+  }
+  if (p.ep == 1) return;
+  const Value ep = replica.find("ep");
+  int experts = 0;
+  for (const LayerGroup& g : s.model.layers) experts = std::max(experts, g.mlp.experts);
+  if (experts == 0) throw ep.error(fmt::format("{} has no experts to spread", s.model.name));
+  if (p.tp * p.dp % p.ep != 0) {
+    throw ep.error(fmt::format("ep {} does not divide tp x dp = {}", p.ep, p.tp * p.dp));
+  }
+  if (p.ep > experts) throw ep.error(fmt::format("ep {} is above the {} experts", p.ep, experts));
+}
+
+/// vLLM's own adjustments of defaults that were not asked for (vllm/engine/arg_utils.py, 2026-08).
+void adjust_vllm(const Value& engine, Knobs& k) {
+  const auto asked = [&](const char* key) { return engine.is_map() && engine.find(key).present(); };
+  if (!asked("max_num_batched_tokens")) {
+    if (!k.enable_chunked_prefill) {
+      k.max_num_batched_tokens = std::max(k.max_num_batched_tokens, k.max_model_len);
+    }
+    k.max_num_batched_tokens = std::min(k.max_num_batched_tokens, k.max_num_seqs * k.max_model_len);
+  }
+  if (!asked("max_num_seqs")) k.max_num_seqs = std::min(k.max_num_seqs, k.max_num_batched_tokens);
+  if (k.max_num_seqs > k.max_num_batched_tokens) {
+    throw engine.find("max_num_seqs")
+        .error(fmt::format("max_num_seqs {} is above max_num_batched_tokens {}", k.max_num_seqs,
+                           k.max_num_batched_tokens));
+  }
+  if (!k.enable_chunked_prefill && k.max_num_batched_tokens < k.max_model_len) {
+    throw engine.find("max_num_batched_tokens")
+        .error(fmt::format("without chunked prefill it must hold max_model_len = {} tokens",
+                           k.max_model_len));
+  }
+}
+
+void check_runs(const Value& at, const Scenario& s) {
+  const auto it = s.gpu.software.engines.find(s.engine.engine);
+  if (it == s.gpu.software.engines.end()) return;
+  const std::string& says = it->second;
+  if (says == "no" || says == "false" || says.starts_with("no:") || says.starts_with("no ")) {
+    std::string runs;
+    for (const auto& [engine, how] : s.gpu.software.engines) {
+      if (how.starts_with("yes") || how == "true") runs += (runs.empty() ? "" : ", ") + engine;
+    }
+    throw at.error(fmt::format("{} does not run on {} ({}){}", s.engine.engine, s.gpu.title,
+                               printable(says), runs.empty() ? "" : "; these do: " + runs));
+  }
+}
+
+void load_engine_part(const Value& engine, const Catalog& catalog, const Overrides& overrides,
+                      Scenario& s) {
+  const Value profile = engine.is_map() ? engine.at("profile") : engine;
+  s.engine = located(profile, [&] { return catalog.engine(word(profile), overrides); });
+  check_runs(profile, s);
+  Knobs& k = s.knobs = s.engine.defaults_on(s.gpu);
+  if (engine.is_map()) read_knobs(engine, s.engine.policy, {"profile"}, k);
+  const std::string longest = length_knob(s.engine.policy);
+  if (k.max_model_len == 0) k.max_model_len = s.model.max_context;
+  if (k.max_model_len > s.model.max_context) {
+    const bool asked = engine.is_map() && engine.find(longest).present();
+    if (asked) {
+      throw engine.find(longest).error(fmt::format("{} {} is above the {} tokens of {}", longest,
+                                                   k.max_model_len, s.model.max_context,
+                                                   s.model.name));
+    }
+    k.max_model_len = s.model.max_context;
+  }
+  if (s.engine.policy == Policy::vllm_v1) adjust_vllm(engine, k);
+  if (!engine.is_map() || !engine.find(graph_knob(s.engine.policy)).present()) {
+    k.graph_sizes = default_graph_sizes(s.engine.policy, k, s.gpu, s.parallel.tp);
+  }
+}
+
+void load_memory_part(const Value& v, Scenario& s) {
+  if (const Value x = v.find("num_gpu_blocks"); x.present()) {
+    s.num_gpu_blocks = x.integer(1, 1'000'000'000'000);
+  }
+  const auto bytes = [&](const char* key, std::optional<double>& to) {
+    if (const Value x = v.find(key); x.present()) to = x.quantity(Dimension::bytes, 0, 1e15);
+  };
+  bytes("kv_bytes", s.kv_bytes);
+  bytes("reserve", s.reserve_bytes);
+  bytes("weights", s.weights_bytes);
+  v.no_unknown_keys();
+}
+
+void load_slo(const Value& v, SloSpec& slo) {
+  const auto time = [&](const char* key, std::optional<double>& to) {
+    if (const Value x = v.find(key); x.present()) to = x.quantity(Dimension::seconds, 1e-9, 1e7);
+  };
+  time("ttft", slo.ttft);
+  time("tpot", slo.tpot);
+  time("e2el", slo.e2el);
+  v.no_unknown_keys();
+}
+
+void load_prices_part(const Value& v, const Catalog& catalog, Scenario& s) {
+  for (const Value& item : v.items()) {
+    const std::string name = word(item);
+    const PriceSheet sheet = located(item, [&] { return catalog.prices(name); });
+    s.prices.push_back(is_path(name) ? name : sheet.name);
+  }
+}
+
+}  // namespace
+
+Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOverrides& profiles,
+                       const std::string& name, const std::string& file) {
+  Scenario s;
+  s.name = name;
+  s.file = file;
+  s.description = text_or(v, "description");
+  if (const Value x = v.find("overrides"); x.present()) (void)x.entries();
+  const Value model = v.at("model");
+  s.model = located(model, [&] { return catalog.model(word(model), profiles.model); });
+  s.weights = s.model.native_format;
+  if (const Value x = v.find("weights"); x.present()) s.weights = read_format(x);
+  if (const Value x = v.find("replicas"); x.present()) {
+    s.replicas = static_cast<int>(x.integer(1, max_gpus));
+  }
+  load_replica(v.at("replica"), catalog, profiles.gpu, s);
+  if (const Value x = v.find("router"); x.present()) s.router = word(x);
+  load_engine_part(v.at("engine"), catalog, profiles.engine, s);
+  if (const Value x = v.find("memory"); x.present()) load_memory_part(x, s);
+  s.workload = load_workload(v.at("workload"), folder_of(file));
+  if (const Value x = v.find("slo"); x.present()) load_slo(x, s.slo);
+  if (const Value x = v.find("prices"); x.present()) load_prices_part(x, catalog, s);
+  if (const Value x = v.find("seed"); x.present()) {
+    s.seed = static_cast<std::uint64_t>(x.integer(0, INT64_MAX));
+  }
+  if (const Value x = v.find("sweep"); x.present()) s.sweep = load_sweep(x);
+  v.no_unknown_keys();
+  s.resolved_yaml = resolved_text(s, profiles);
+  return s;
+}
+
+ScenarioText open_scenario(const std::string& path_or_name) {
+  std::string path = path_or_name;
+  std::error_code ignored;
+  if (!is_path(path) && !std::filesystem::is_regular_file(path, ignored)) {
+    if (path.find('/') == std::string::npos && !std::filesystem::exists(path, ignored)) {
+      path = Catalog().locate("scenarios", path, {});
+    }
+  }
+  const Value top = Value::from_file(path);
+  return {Catalog(folder_of(path)).extended("scenarios", top, path), stem_of(path), path,
+          folder_of(path)};
+}
+
+ScenarioText open_text(const std::string& text, const std::string& file) {
+  const Value top = Value::from_text(text, file);
+  return {Catalog(folder_of(file)).extended("scenarios", top, file), stem_of(file), file,
+          folder_of(file)};
+}
+
+Scenario read_scenario(const std::string& path_or_name, const Overrides& overrides) {
+  ScenarioText text = open_scenario(path_or_name);
+  ProfileOverrides profiles;
+  read_overrides(text.value, profiles);
+  apply_overrides(text.value, overrides, "--set ", profiles);
+  return load_scenario(text.value, Catalog(text.beside), profiles, text.name, text.file);
+}
+
+Scenario read_scenario_text(const std::string& text, const std::string& file,
+                            const Overrides& overrides) {
+  ScenarioText opened = open_text(text, file);
+  ProfileOverrides profiles;
+  read_overrides(opened.value, profiles);
+  apply_overrides(opened.value, overrides, "--set ", profiles);
+  return load_scenario(opened.value, Catalog(opened.beside), profiles, opened.name, opened.file);
+}
+
+}  // namespace servegrid::catalog
