@@ -172,7 +172,6 @@ Fits::Fits(const catalog::Gpu& gpu, std::string engine, const std::string& path)
   file_ = read_fit_file(path);
   present_ = true;
   inherited_ = file_.gpu != gpu.name && file_.gpu != gpu.fits;
-  read_relative(path);
 }
 
 bool Fits::overridden(const std::string& path) const {
@@ -208,12 +207,15 @@ double Fits::peak(catalog::Format compute) const {
 }
 
 // W4A16 experts run in the Marlin kernel; on Blackwell it was measured on GB300 only.
-void Fits::read_relative(const std::string& path) {
-  if (gpu_->architecture.rfind("Blackwell", 0) != 0 || file_.gpu == "gb300") return;
-  const auto folder = path.find_last_of('/');
-  const std::string relative =
-      (folder == std::string::npos ? "" : path.substr(0, folder + 1)) + "gb300.yaml";
-  if (std::ifstream(relative).good()) relative_ = read_fit_file(relative);
+const FitFile& Fits::relative() const {
+  if (relative_) return *relative_;
+  relative_.emplace();
+  if (gpu_->architecture.rfind("Blackwell", 0) != 0 || file_.gpu == "gb300") return *relative_;
+  const auto folder = file_.path.find_last_of('/');
+  const std::string path =
+      (folder == std::string::npos ? "" : file_.path.substr(0, folder + 1)) + "gb300.yaml";
+  if (std::ifstream(path).good()) relative_ = read_fit_file(path);
+  return *relative_;
 }
 
 const KernelFit* Fits::best(const FitFile& file, const std::string& engine, const std::string& op,
@@ -266,8 +268,8 @@ ChosenFit Fits::find(const std::string& op, const std::vector<std::string>& dtyp
       if (f != nullptr) return chosen(*f, file_.gpu, inherited_);
     }
     if (op != "moe" || dtype != "int4-wo") continue;
-    const KernelFit* f = best(relative_, "vllm", op, dtype, gpus, gated);
-    if (f != nullptr) return chosen(*f, relative_.gpu, true);
+    const KernelFit* f = best(relative(), "vllm", op, dtype, gpus, gated);
+    if (f != nullptr) return chosen(*f, relative().gpu, true);
   }
   return {{}, Trust::data_sheet, "data sheet: achieved fractions of " + gpu_->name};
 }

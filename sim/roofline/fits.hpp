@@ -3,6 +3,7 @@
 // relative's file, and last the fractions of the data sheet in the profile.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,7 @@ class Fits {
   [[nodiscard]] double peak(catalog::Format compute) const;
 
  private:
-  void read_relative(const std::string& path);
+  [[nodiscard]] const FitFile& relative() const;
   [[nodiscard]] ChosenFit chosen(const KernelFit& fit, const std::string& gpu,
                                  bool inherited) const;
   [[nodiscard]] static const KernelFit* best(const FitFile& file, const std::string& engine,
@@ -85,7 +86,7 @@ class Fits {
   const catalog::Gpu* gpu_;
   std::string engine_;
   FitFile file_;
-  FitFile relative_;  // speaks for single kernels that this GPU's file lacks
+  mutable std::optional<FitFile> relative_;  // read when first asked for; not thread-safe
   bool present_ = false, inherited_ = false;
 };
 

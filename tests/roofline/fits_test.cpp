@@ -103,6 +103,20 @@ TEST_CASE("vLLM's per-tensor FP8 GEMM on Hopper reads slowly between 17 and 48 r
   }
 }
 
+TEST_CASE("W4A16 experts on B200 are GB300's Marlin kernel, inherited; on Hopper they are not") {
+  const std::string folder = std::string(SERVEGRID_SOURCE_DIR) + "/hw_profiles/fits/";
+  auto gpu = toy::gpu();
+  gpu.name = "b200";
+  gpu.architecture = "Blackwell";
+  const auto b200 = Fits(gpu, "vllm", folder + "b200.yaml").find("moe", {"int4-wo", "bf16"});
+  CHECK(b200.trust == Trust::inherited);
+  CHECK(b200.source.find("gb300/vllm moe int4-wo") != std::string::npos);
+  gpu.name = "h200";
+  gpu.architecture = "Hopper";
+  const auto h200 = Fits(gpu, "vllm", folder + "h200.yaml").find("moe", {"int4-wo", "bf16"});
+  CHECK(h200.trust == Trust::measured);
+}
+
 TEST_CASE("a fit file with an unknown operator or key is refused with its place") {
   const std::string head = "gpu: toy\ndate: 2026-12-01\nmodel_version: 1\nkernels:\n";
   const toy::TemporaryFile op(head + "  - {engine: vllm, op: gem, t0: 1 us, eb: 0.5}\n");
