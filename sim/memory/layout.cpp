@@ -216,15 +216,21 @@ std::int64_t BlockPool::blocks_resident(std::int64_t length) const {
   return n;
 }
 
-std::int64_t BlockPool::full_groups() const {
-  return std::count_if(groups.begin(), groups.end(),
-                       [](const Group& g) { return g.kind == Kind::full; });
+std::int64_t BlockPool::growing_groups() const {
+  const auto of = [this](Kind kind) {
+    return std::count_if(groups.begin(), groups.end(),
+                         [kind](const Group& g) { return g.kind == kind; });
+  };
+  const auto full = of(Kind::full);
+  return full > 0 ? full : of(Kind::window);
 }
 
 std::int64_t BlockPool::fixed_blocks() const {
+  const bool full = std::any_of(groups.begin(), groups.end(),
+                                [](const Group& g) { return g.kind == Kind::full; });
   std::int64_t n = 0;
   for (const Group& g : groups) {
-    if (g.kind == Kind::window) n += ceil_div(g.window, g.block_tokens) + 1;
+    if (g.kind == Kind::window && full) n += ceil_div(g.window, g.block_tokens) + 1;
     if (g.kind == Kind::state) n += state_blocks;
   }
   return n;

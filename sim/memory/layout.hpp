@@ -59,7 +59,9 @@ struct BlockPool {
   [[nodiscard]] std::int64_t blocks_resident(std::int64_t length) const;
   /// The part of blocks_resident that does not grow with length, of long sequences.
   [[nodiscard]] std::int64_t fixed_blocks() const;
-  [[nodiscard]] std::int64_t full_groups() const;
+  /// Groups whose blocks grow with length: those that keep every token; of a model that has windows
+  /// only, its window groups (an upper bound).
+  [[nodiscard]] std::int64_t growing_groups() const;
   /// The longest request that `blocks` hold, by bisection up to `limit`.
   [[nodiscard]] std::int64_t longest(std::int64_t blocks, std::int64_t limit) const;
   /// "GPU KV cache size: N tokens" as vLLM prints it: "concurrency" (recent) or "blocks".

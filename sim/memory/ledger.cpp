@@ -166,7 +166,7 @@ std::int64_t needed_tokens(const Scenario& s, const Options& o) {
 
 void fill_capacity(const Scenario& s, const Options& o, const BlockPool& pool, std::int64_t bytes,
                    Ledger& l) {
-  const std::int64_t full = std::max<std::int64_t>(1, pool.full_groups());
+  const std::int64_t full = std::max<std::int64_t>(1, pool.growing_groups());
   const std::int64_t blocks =
       s.num_gpu_blocks ? *s.num_gpu_blocks / s.parallel.dp : pool.blocks_in(bytes);
   // Blocks of all groups that keep every token count as one: num_blocks x block_tokens is tokens.
@@ -236,6 +236,13 @@ void describe(const Scenario& s, const BlockPool& pool, const Account& a, Ledger
         "Groups of layers share blocks of {} tokens ({} B): a sequence holds {} "
         "blocks besides those by length. ",
         pool.block_tokens, pool.block_bytes, pool.fixed_blocks());
+  }
+  const bool states = std::any_of(pool.groups.begin(), pool.groups.end(),
+                                  [](const auto& g) { return g.kind == KvKind::Kind::state; });
+  if (states && s.knobs.max_num_seqs > rank_blocks) {
+    l.note += fmt::format(
+        "The engine refuses max_num_seqs {} with recurrent layers: the pool has {} blocks. ",
+        s.knobs.max_num_seqs, rank_blocks);
   }
   if (a.repack > 0) {
     l.note += fmt::format("A kernel's padding of the experts may add up to {:.2f} GB. ",

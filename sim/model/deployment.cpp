@@ -29,6 +29,7 @@ void check_attention(const Attention& a, int tp) {
     case AttentionKind::full:
     case AttentionKind::window:
       divides(tp, a.heads, "tp", "attention heads");
+      if (a.kv_heads < 1) throw InputError("an attention layer needs at least one KV head");
       // Fewer KV heads than ranks: each rank holds one, so the ranks must share them evenly.
       if (a.kv_heads >= tp) {
         divides(tp, a.kv_heads, "tp", "KV heads");

@@ -114,6 +114,19 @@ TEST_CASE("Groups follow the smaller count unless the counts are close", "[memor
   CHECK(groups(10, 15) == std::make_pair(std::int64_t{10}, std::size_t{3}));
 }
 
+TEST_CASE("Windows only: blocks grow up to the window", "[memory]") {
+  auto a = test::gqa(32, 8, 128);
+  a.kind = catalog::AttentionKind::window;
+  a.window = 4096;
+  const auto m = test::model("mistral", 4096, 32000, {{32, a, test::dense(14336)}});
+  const auto pool = memory::make_pool(memory::kv_kinds(deploy(m, 1)), options());
+  CHECK(pool.groups.size() == 1);
+  CHECK(pool.growing_groups() == 1);
+  CHECK(pool.fixed_blocks() == 0);
+  CHECK(pool.blocks_resident(1600) == 100);
+  CHECK(pool.blocks_resident(100000) == 257);
+}
+
 TEST_CASE("SGLang and TensorRT-LLM pools", "[memory]") {
   const auto window = memory::kv_kinds(deploy(test::gpt_oss(24, 32), 1));
   // 12 full layers of 2048 B and 0.8 of 12 window layers

@@ -1,6 +1,7 @@
 #include "memory/ledger.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "scenario.hpp"
 #include "units/error.hpp"
@@ -164,6 +165,18 @@ TEST_CASE("Sequences' maximum is a first-order memory knob", "[memory]") {
   const auto few = memory::size(s, by(Rule::engine, false));
   // 38 B x 1024 or 256 rows x 128256 logits; with 256 the forward pass does not overtake.
   CHECK(many.reserve_bytes - few.reserve_bytes == Approx(38.0 * 768 * 128256).epsilon(0.2));
+}
+
+TEST_CASE("Recurrent layers bound the sequences, and the note says so", "[memory]") {
+  auto s = test::scenario(test::qwen_hybrid_27b(), test::gpu("l40s", 48e9, 44.5), Format::fp8);
+  s.knobs.max_num_seqs = 512;
+  const auto l = memory::size(s, by(Rule::engine, false));
+  REQUIRE(l.fits);
+  REQUIRE(l.num_blocks < 512);
+  CHECK(l.blocks_per_request_fixed == 3 * 2);
+  CHECK(l.note.find("max_num_seqs 512") != std::string::npos);
+  CHECK(l.conversations == Approx(static_cast<double>(l.num_blocks) /
+                                  (std::ceil(8192.0 / static_cast<double>(l.block_tokens)) + 6)));
 }
 
 TEST_CASE("Attention-DP ranks each keep a pool", "[memory]") {
