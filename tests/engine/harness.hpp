@@ -1,0 +1,68 @@
+// A toy step model with coarse integer times, and a driver that lives through a list of requests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/replica.hpp"
+
+namespace servegrid::test {
+
+class ToyTimes final : public roofline::StepTimes {
+ public:
+  Ticks base = 10, per_sequence = 0;
+  std::array<Ticks, roofline::max_context_classes> per_token{};
+  Ticks prefill_base = 10, per_prefill_token = 0, delay = 0;
+  double steps_added = 0;
+  std::int64_t poll = 1;
+  std::vector<std::int64_t> window_tokens;
+
+  [[nodiscard]] std::span<const std::int64_t> windows() const override { return window_tokens; }
+  [[nodiscard]] roofline::DecodeCost decode(std::int64_t n) const override {
+    return {base + n * per_sequence, per_token};
+  }
+  [[nodiscard]] Ticks mixed(std::span<const roofline::PrefillChunk> chunks, std::int64_t n,
+                            const roofline::ContextTokens& context) const override {
+    Ticks t = prefill_base + n * per_sequence;
+    for (const auto& c : chunks) t += per_prefill_token * c.tokens + (c.samples ? 1 : 0);
+    for (std::size_t c = 0; c < context.size(); ++c) t += per_token[c] * context[c];
+    return t;
+  }
+  [[nodiscard]] Ticks first_token_delay() const override { return delay; }
+  [[nodiscard]] double first_token_steps() const override { return steps_added; }
+  [[nodiscard]] std::int64_t arrival_poll_steps() const override { return poll; }
+};
+
+/// Everything a listener is told and what was observed, one line each; equal logs mean equal runs.
+class Log final : public engine::Listener {
+ public:
+  std::vector<std::string> lines;
+  std::vector<metrics::Epoch> epochs;
+  void scheduled(workload::RequestId id, Ticks at, std::int64_t cached) override;
+  void preempted(workload::RequestId id, Ticks at) override;
+  void first_token(workload::RequestId id, Ticks at) override;
+  void finished(workload::RequestId id, Ticks at) override;
+  void rejected(workload::RequestId id, Ticks at, const std::string& reason) override;
+  void epoch(const metrics::Epoch& e) override;
+  void add(const std::string& line) { lines.push_back(line); }
+};
+
+struct Scenario {
+  engine::ReplicaConfig config;
+  ToyTimes times;
+  std::vector<workload::Request> requests;  // by arrival
+  std::vector<Ticks> observe_at;            // ascending
+};
+
+struct Outcome {
+  std::vector<std::string> lines;
+  std::vector<metrics::Epoch> epochs;
+  metrics::Counters counters;
+};
+
+/// `submit_first`: at one instant, arrivals before the replica's own event, or after it.
+Outcome run(const Scenario& scenario, bool leap, bool submit_first = true);
+
+workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt, std::int64_t output);
+
+}  // namespace servegrid::test

@@ -1,0 +1,168 @@
+// The horizon oracle: planning at every step and leaping over horizons give the same run, in random
+// scenarios whose coarse times make ties common.
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "harness.hpp"
+
+using namespace servegrid;
+using namespace servegrid::test;
+
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(std::uint32_t seed) : rng_(seed) {}
+  std::int64_t in(std::int64_t low, std::int64_t high) {
+    return boost::random::uniform_int_distribution<std::int64_t>(low, high)(rng_);
+  }
+  bool one_in(std::int64_t n) { return in(1, n) == 1; }
+
+ private:
+  boost::random::mt19937 rng_;
+};
+
+void random_requests(Dice& d, Scenario& s, std::int64_t longest) {
+  const std::int64_t count = d.in(1, 24);
+  const std::int64_t gap = d.in(0, 120);
+  const bool streams = d.one_in(2);
+  std::map<std::int64_t, std::int64_t> said;  // tokens of each stream so far
+  const std::int64_t shared = d.one_in(2) ? d.in(1, 20) : 0;
+  Ticks at = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    at += d.one_in(3) ? 0 : d.in(0, gap);
+    workload::Request r = request(i, at, d.in(1, 60), d.in(1, longest));
+    if (streams && !d.one_in(4)) {
+      r.stream = d.in(1, 5);
+      auto& tokens = said[r.stream];
+      r.prompt_tokens = std::min<std::int64_t>(tokens, 150) + d.in(1, 20);
+      tokens = r.prompt_tokens + r.output_tokens;
+    }
+    if (shared > 0 && !d.one_in(3)) {
+      r.shared_stream = 100;
+      // One stream normally has one prefix; sometimes it has another.
+      r.shared_prefix = d.one_in(20) ? d.in(1, 30) : shared;
+      r.prompt_tokens += r.shared_prefix;
+    }
+    s.requests.push_back(r);
+  }
+  const Ticks step = d.in(1, 30);
+  for (Ticks t = 0; t < at + 400; t += step) s.observe_at.push_back(t);
+}
+
+Scenario random_scenario(std::uint32_t seed) {
+  Dice d(seed);
+  Scenario s;
+  const auto pick = d.in(0, 2);
+  s.config.policy = pick == 0   ? catalog::Policy::vllm_v1
+                    : pick == 1 ? catalog::Policy::sglang
+                                : catalog::Policy::trtllm;
+  auto& k = s.config.knobs;
+  s.config.pool.block_tokens = d.one_in(3) ? 1 : d.in(2, 16);
+  s.config.pool.num_blocks = d.in(30, 400) / s.config.pool.block_tokens + 4;
+  s.config.pool.fixed_blocks = d.one_in(6) ? d.in(1, 3) : 0;
+  k.max_num_seqs = d.one_in(3) ? d.in(1, 4) : 16;
+  k.max_num_batched_tokens = d.one_in(2) ? d.in(16, 40) : 200;
+  k.enable_prefix_caching = !d.one_in(4);
+  k.enable_chunked_prefill = !d.one_in(5);
+  k.long_prefill_token_threshold = d.one_in(5) ? d.in(1, 20) : 0;
+  k.reserve_full_isl = !d.one_in(4);
+  k.watermark = d.one_in(4) ? 0.1 : 0.0;
+  k.max_model_len = d.one_in(3) ? 200 : 0;
+  k.max_prefill_tokens = d.in(20, 200);
+  k.schedule_conservativeness = d.one_in(2) ? 1.0 : 0.3;
+  k.guaranteed_no_evict = d.one_in(2);
+  auto& t = s.times;
+  t.base = d.in(1, 12);
+  t.per_sequence = d.in(0, 2);
+  t.per_token = {d.in(0, 1), 0, 0};
+  t.prefill_base = d.in(1, 12);
+  t.per_prefill_token = d.in(0, 2);
+  t.delay = d.in(0, 5);
+  t.steps_added = d.one_in(2) ? 0 : 2.5;
+  t.poll = d.one_in(3) ? d.in(2, 9) : 1;
+  for (std::int64_t w = d.in(0, 2), tokens = 0; w > 0; --w) {
+    tokens += d.in(1, 60);
+    t.window_tokens.push_back(tokens);
+    t.per_token[t.window_tokens.size()] = d.in(0, 2);
+  }
+  std::int64_t longest = d.one_in(8) ? 300 : 40;
+  if (d.one_in(50)) {  // outputs beyond SGLang's clip of 4096, ratios that decay to their minimum
+    longest = d.in(1000, 6000);
+    s.config.pool.num_blocks = d.in(7000, 20000) / s.config.pool.block_tokens;
+    k.max_model_len = 0;
+  }
+  random_requests(d, s, longest);
+  return s;
+}
+
+void check_conservation(const Scenario& s, const Outcome& o) {
+  const auto& c = o.counters;
+  CHECK(c.requests == static_cast<std::int64_t>(s.requests.size()));
+  CHECK(c.completed + c.rejected == c.requests);
+  CHECK(c.blocks_allocated == c.blocks_freed);
+  std::int64_t asked = 0, prompts = 0, rejected = 0;
+  std::map<std::int64_t, bool> refused;
+  for (const auto& line : o.lines) {
+    const auto at = line.find(" rejected ");
+    if (at != std::string::npos) refused[std::stoll(line.substr(at + 10))] = true;
+  }
+  for (const auto& r : s.requests) {
+    if (refused.count(r.id) != 0) {
+      ++rejected;
+      continue;
+    }
+    asked += r.output_tokens;
+    prompts += r.prompt_tokens;
+  }
+  CHECK(rejected == c.rejected);
+  CHECK(c.tokens_generated == asked);
+  CHECK(c.tokens_prefilled + c.tokens_cached == prompts);
+  std::int64_t steps = 0;
+  for (const auto& e : o.epochs) steps += e.steps;
+  CHECK(steps == c.steps);
+}
+
+// First admissions happen in the order of arrival.
+void check_fcfs(const Outcome& o) {
+  std::int64_t last = -1;
+  for (const auto& line : o.lines) {
+    const auto at = line.find(" scheduled ");
+    if (at == std::string::npos) continue;
+    const std::int64_t id = std::stoll(line.substr(at + 11));
+    CHECK(id > last);
+    last = id;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a leap equals its steps, bit for bit, in 6,000 random scenarios", "[leap]") {
+  std::int64_t leaps = 0, steps = 0, preemptions = 0, hits = 0;
+  for (std::uint32_t seed = 1; seed <= 6000; ++seed) {
+    const Scenario s = random_scenario(seed);
+    INFO("seed " << seed);
+    const Outcome leap = run(s, true);
+    const Outcome step = run(s, false);
+    REQUIRE(leap.lines == step.lines);
+    REQUIRE(run(s, true, false).lines == run(s, false, false).lines);
+    REQUIRE(leap.counters.steps == step.counters.steps);
+    REQUIRE(leap.counters.blocks_allocated == step.counters.blocks_allocated);
+    REQUIRE(leap.counters.tokens_recomputed == step.counters.tokens_recomputed);
+    REQUIRE(leap.counters.prefix_hits == step.counters.prefix_hits);
+    REQUIRE(leap.counters.peak_waiting == step.counters.peak_waiting);
+    REQUIRE(leap.counters.peak_running == step.counters.peak_running);
+    check_conservation(s, leap);
+    check_fcfs(leap);
+    leaps += leap.counters.events;
+    steps += step.counters.events;
+    preemptions += leap.counters.preemptions;
+    hits += leap.counters.prefix_hits;
+  }
+  // The scenarios must reach what they are meant to test.
+  CHECK(leaps * 10 < steps);
+  CHECK(preemptions > 5000);
+  CHECK(hits > 50000);
+}
