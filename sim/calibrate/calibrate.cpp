@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <sstream>
 #include <tuple>
 
+#include "calibrate/files.hpp"
 #include "catalog/catalog.hpp"
 #include "units/error.hpp"
 
@@ -30,27 +28,6 @@ std::vector<std::string> names_in(const std::string& folder, bool folders) {
   return names;
 }
 
-GpuBase base_of(const catalog::Gpu& gpu) {
-  GpuBase base;
-  base.name = gpu.fits.empty() ? gpu.name : gpu.fits;
-  base.bandwidth = gpu.memory.bandwidth;
-  base.peak = gpu.peak;
-  base.processors = gpu.compute_units;
-  if (base.bandwidth <= 0 || base.processors <= 0 || base.peak["bf16"] <= 0) {
-    throw InputError(
-        "the profile of '" + gpu.name +
-        "' lacks memory.bandwidth, compute_units or peak.bf16: calibration needs them");
-  }
-  return base;
-}
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-}
-
 void plot_rows(std::ostream& plot, const GpuBase& gpu, const KernelFile& file,
                const std::vector<KernelFit>& fits) {
   for (const KernelFit& f : fits) {
@@ -62,25 +39,6 @@ void plot_rows(std::ostream& plot, const GpuBase& gpu, const KernelFile& file,
                           predict(gpu, f, r) * 1e6);
     }
   }
-}
-
-std::string existing_serving_section(const fs::path& path) {
-  std::ifstream in(path);
-  if (!in) return {};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return serving_section(text.str());
-}
-
-// Beside the target first, so that an interrupted run leaves the old file whole.
-void write_file(const fs::path& path, const std::string& text) {
-  const fs::path draft = path.string() + ".new";
-  std::ofstream out(draft, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code failed;
-  if (out) fs::rename(draft, path, failed);
-  if (!out || failed) throw RunError("cannot write '" + path.string() + "'");
 }
 
 std::vector<std::string> chosen_folders(const CalibrateOptions& options,
@@ -168,10 +126,9 @@ int run_calibrate(const CalibrateOptions& options, std::ostream& out) {
     groups += fits.size();
     for (const KernelFile& file : files) plot_rows(plot, gpu, file, fits);
     if (options.output.empty()) continue;
-    std::error_code failed;
-    fs::create_directories(options.output, failed);
     const fs::path path = fs::path(options.output) / (gpu.name + ".yaml");
-    write_file(path, fit_file_text(gpu, fits, date, existing_serving_section(path)));
+    write_text(path.string(),
+               fit_file_text(gpu, fits, date, serving_section(read_text(path.string()))));
     if (!markdown) out << "wrote " << path.string() << "\n";
   }
   out << fmt::format("{}{} fitted numbers in {} fits, at most {} in one\n", markdown ? "\n" : "",

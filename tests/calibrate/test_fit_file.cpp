@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "calibrate/calibrate.hpp"
+#include "calibrate/files.hpp"
+#include "calibrate/serving.hpp"
 #include "roofline/fits.hpp"
 #include "units/error.hpp"
 
@@ -88,4 +90,51 @@ TEST_CASE("a folder of measurements: known operators are read, the others named"
   std::ofstream(folder.path / "vllm-1.0-moe_perf.csv") << "nonsense\n1\n";
   CHECK_THROWS_WITH(read_kernel_folder(folder.path.string()), Contains("vllm-1.0-moe_perf.csv:2"));
   CHECK_THROWS_AS(read_kernel_folder((folder.path / "absent").string()), InputError);
+}
+
+TEST_CASE("serving lines replace those of their engine and no others") {
+  ServingLine line;
+  line.engine = "vllm";
+  line.rows = 12;
+  line.models = {"a", "b"};
+  line.costs.alpha = 0.5;
+  line.costs.tpot_band = 0.1;
+  const std::string head = "gpu: test\nkernels:\n  - {engine: vllm, op: gemm}\n";
+  const std::string old = "serving:\n  - {engine: sglang, rows: 1}\n  - {engine: vllm, rows: 2}\n";
+  const std::string text = with_serving(head + old, {line}, "2026-12-01");
+  CHECK(text ==
+        head + "serving:\n  - {engine: sglang, rows: 1}\n" + serving_line_text(line, "2026-12-01"));
+  CHECK(with_serving(head, {line}, "2026-12-01") ==
+        head + "serving:\n" + serving_line_text(line, "2026-12-01"));
+}
+
+TEST_CASE("a serving line is read back as it was written") {
+  const Folder folder("servegrid-test-serving-line");
+  ServingLine line;
+  line.engine = "trtllm";
+  line.rows = 7;
+  line.models = {"llama-3.1-70b"};
+  line.costs = {0.545, 2.27e-6, 757e-6, 1.7e-6, 40.9e-6, 0.95, 27.6e-3, 0.582, 1.46, "fitted"};
+  line.costs.tpot_band = 0.115;
+  line.costs.ttft_band = 0.314;
+  const fs::path path = folder.path / "test.yaml";
+  write_text(path.string(), with_serving(fit_file_text(gpu, {gemm_fit()}, "2026-12-01", ""), {line},
+                                         "2026-12-01"));
+  const auto file = roofline::read_fit_file(path.string());
+  REQUIRE(file.serving.size() == 1);
+  const auto& c = file.serving[0].costs;
+  CHECK(file.serving[0].rows == 7);
+  CHECK(c.alpha == Approx(line.costs.alpha));
+  CHECK(c.group_per_layer == Approx(line.costs.group_per_layer));
+  CHECK(c.per_step == Approx(line.costs.per_step));
+  CHECK(c.per_sequence == Approx(line.costs.per_sequence));
+  CHECK(c.prefill_per_layer == Approx(line.costs.prefill_per_layer));
+  CHECK(c.prefill_factor == Approx(line.costs.prefill_factor));
+  CHECK(c.first_token == Approx(line.costs.first_token));
+  CHECK(c.routing_skew == Approx(line.costs.routing_skew));
+  CHECK(c.first_token_steps == Approx(line.costs.first_token_steps));
+  CHECK(c.tpot_band == Approx(line.costs.tpot_band));
+  CHECK(c.ttft_band == Approx(line.costs.ttft_band));
+  CHECK(read_text(path.string()).size() > 0);
+  CHECK_THROWS_AS(write_text(folder.path.string() + "/" + std::string(5000, 'a'), ""), RunError);
 }

@@ -1,0 +1,198 @@
+#include "calibrate/serving.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include "calibrate/files.hpp"
+#include "catalog/catalog.hpp"
+#include "units/error.hpp"
+#include "validate/fit_serving.hpp"
+#include "validate/predict.hpp"
+
+namespace servegrid::calibrate {
+namespace {
+
+using validate::PreparedRow;
+using Rows = std::vector<PreparedRow*>;
+
+// Bands of a stack with one model: nothing was left out, so in-sample errors are widened. The
+// factor is what leaving a model out did to the 90th percentile in the fidelity study (1.5).
+constexpr double single_model_widening = 1.5;
+// A band below this would claim more than repeated measurements agree on.
+constexpr double smallest_band = 0.05;
+
+struct Errors {
+  std::vector<double> tpot, ttft;  // |predicted/measured - 1|
+};
+
+void add_errors(const Rows& rows, const std::string& only_model, unsigned threads, Errors& errors) {
+  std::vector<validate::Prediction> predictions(rows.size());
+  const auto wanted = [&](const PreparedRow& row) {
+    return only_model.empty() || row.scenario.model.name == only_model;
+  };
+  validate::for_each_index(rows.size(), threads, [&](std::size_t i) {
+    if (wanted(*rows[i])) predictions[i] = validate::predict(*rows[i]);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& p = predictions[i];
+    const auto& m = rows[i]->row;
+    if (!wanted(*rows[i]) || !p.skip.empty()) continue;
+    if (m.tpot_ms > 0) errors.tpot.push_back(std::fabs(p.tpot_ms / m.tpot_ms - 1));
+    // Runs that queue for KV memory are judged apart: a small error of capacity moves them by far.
+    if (m.ttft_ms > 0 && !p.queues) errors.ttft.push_back(std::fabs(p.ttft_ms / m.ttft_ms - 1));
+  }
+}
+
+void set_costs(const Rows& rows, const catalog::ServingCosts& costs) {
+  for (PreparedRow* row : rows) row->steps->set_costs(costs);
+}
+
+std::vector<std::string> models_of(const Rows& rows) {
+  std::set<std::string> models;
+  for (const PreparedRow* row : rows) models.insert(row->scenario.model.name);
+  return {models.begin(), models.end()};
+}
+
+// From the default and from what the fit file holds; the better one.
+catalog::ServingCosts fit_stack(const Rows& rows, unsigned threads) {
+  const catalog::ServingCosts present = rows.front()->steps->costs();
+  validate::FitOptions options;
+  options.threads = threads;
+  auto best = validate::fit_serving(rows, catalog::ServingCosts{}, options);
+  if (present.origin == "fitted") {
+    const auto other = validate::fit_serving(rows, present, options);
+    if (other.loss_after < best.loss_after) best = other;
+  }
+  return best.costs;
+}
+
+void set_bands(const Rows& rows, const std::vector<std::string>& models, unsigned threads,
+               const Errors& in_sample, catalog::ServingCosts& costs) {
+  Errors errors = in_sample;
+  double widening = single_model_widening;
+  if (models.size() > 1) {
+    errors = {};
+    widening = 1;
+    for (const std::string& model : models) {
+      validate::FitOptions options;
+      options.threads = threads;
+      options.iterations = 5;
+      options.leave_out_model = model;
+      validate::fit_serving(rows, catalog::ServingCosts{}, options);
+      add_errors(rows, model, threads, errors);
+    }
+  }
+  costs.tpot_band = std::max(smallest_band, widening * statistics(errors.tpot).p90);
+  costs.ttft_band = std::max(smallest_band, widening * statistics(errors.ttft).p90);
+}
+
+// The numbers as the file will hold them, so that the errors printed are theirs.
+catalog::ServingCosts rounded(catalog::ServingCosts c) {
+  for (double* x :
+       {&c.alpha, &c.group_per_layer, &c.per_step, &c.per_sequence, &c.prefill_per_layer,
+        &c.prefill_factor, &c.first_token, &c.routing_skew, &c.first_token_steps}) {
+    *x = std::stod(fmt::format("{:.3g}", *x));
+  }
+  return c;
+}
+
+std::string micros(double seconds) {
+  return fmt::format("{:.3g} us", 1e6 * seconds);
+}
+
+std::string summary(const std::string& gpu, const ServingLine& l, const Errors& e) {
+  const ErrorStatistics tpot = statistics(e.tpot), ttft = statistics(e.ttft);
+  const catalog::ServingCosts& c = l.costs;
+  return fmt::format(
+      "{:<14} {:<7} {:>5}  TPOT {:>5.1f} {:>5.1f} {:>5.1f}  TTFT {:>5.1f} {:>5.1f} {:>5.1f}  alpha "
+      "{:.3g}, a_n {}, h0 {}, hs {}, tlp {}, pf {:.3g}, ttft0 {}, s {:.3g}, r {:.3g}\n",
+      gpu, l.engine, l.rows, 100 * tpot.median, 100 * tpot.mean, 100 * tpot.p90, 100 * ttft.median,
+      100 * ttft.mean, 100 * ttft.p90, c.alpha, micros(c.group_per_layer), micros(c.per_step),
+      micros(c.per_sequence), micros(c.prefill_per_layer), c.prefill_factor, micros(c.first_token),
+      c.routing_skew, c.first_token_steps);
+}
+
+}  // namespace
+
+std::string serving_line_text(const ServingLine& line, const std::string& date) {
+  const catalog::ServingCosts& c = line.costs;
+  return fmt::format(
+      "  - {{engine: {}, rows: {}, alpha: {:.3g}, a_n: {}, h0: {}, hs: {}, tlp: {}, pf: {:.3g}, "
+      "ttft0: {:.3g} ms, s: {:.3g}, r: {:.3g}, origin: fitted, data: {}, date: {}, tpot_band: "
+      "{:.3f}, ttft_band: {:.3f}}}\n",
+      line.engine, line.rows, c.alpha, micros(c.group_per_layer), micros(c.per_step),
+      micros(c.per_sequence), micros(c.prefill_per_layer), c.prefill_factor, 1e3 * c.first_token,
+      c.routing_skew, c.first_token_steps, fmt::join(line.models, "+"), date, c.tpot_band,
+      c.ttft_band);
+}
+
+std::string with_serving(const std::string& text, const std::vector<ServingLine>& lines,
+                         const std::string& date) {
+  const std::string old = serving_section(text);
+  std::string kept;
+  for (std::size_t at = old.find('\n'); at != std::string::npos && at + 1 < old.size();) {
+    const std::size_t end = old.find('\n', at + 1);
+    const std::string line = old.substr(at + 1, end - at);
+    const bool replaced = std::any_of(lines.begin(), lines.end(), [&](const ServingLine& l) {
+      return line.find("engine: " + l.engine + ",") != std::string::npos;
+    });
+    if (!replaced) kept += line;
+    at = end;
+  }
+  std::string out = text;
+  if (!old.empty()) out.erase(out.find(old.substr(0, old.size() - 1)), old.size());
+  if (!out.empty() && out.back() != '\n') out += '\n';
+  out += "serving:\n" + kept;
+  for (const ServingLine& line : lines) out += serving_line_text(line, date);
+  return out;
+}
+
+int run_calibrate_serving(const ServingOptions& options, std::ostream& out) {
+  const catalog::Catalog catalog;
+  const std::string date = options.date.empty() ? today() : options.date;
+  validate::Preparer preparer;
+  std::vector<PreparedRow> prepared;
+  for (const auto& row : validate::read_measured(options.measured)) {
+    prepared.push_back(preparer.prepare(row));
+  }
+  std::set<std::string> wanted;
+  for (const std::string& gpu : options.gpus) wanted.insert(catalog.gpu(gpu).name);
+  std::map<std::string, std::map<std::string, Rows>> stacks;  // GPU -> engine
+  for (PreparedRow& row : prepared) {
+    if (row.skip.empty() && (wanted.empty() || wanted.count(row.gpu_key) > 0)) {
+      stacks[row.gpu_key][row.engine_key].push_back(&row);
+    }
+  }
+  if (stacks.empty()) throw InputError(options.measured + " has no run that can be fitted");
+  out << "median, mean and 90th percentile of |predicted/measured - 1| in %\n";
+  for (const auto& [gpu, engines] : stacks) {
+    std::vector<ServingLine> lines;
+    for (const auto& [engine, rows] : engines) {
+      ServingLine line{engine, rows.size(), models_of(rows),
+                       rounded(fit_stack(rows, options.threads))};
+      set_costs(rows, line.costs);
+      Errors errors;
+      add_errors(rows, "", options.threads, errors);
+      if (options.bands) set_bands(rows, line.models, options.threads, errors, line.costs);
+      set_costs(rows, line.costs);
+      out << summary(gpu, line, errors);
+      lines.push_back(std::move(line));
+    }
+    if (options.output.empty()) continue;
+    const catalog::Gpu profile = catalog.gpu(gpu);
+    const GpuBase base = base_of(profile);
+    const std::string path = options.output + "/" + base.name + ".yaml";
+    const std::string old = read_text(path);
+    write_text(path,
+               with_serving(old.empty() ? fit_file_text(base, {}, date, "") : old, lines, date));
+    out << "wrote " << path << "\n";
+  }
+  return static_cast<int>(Exit::done);
+}
+
+}  // namespace servegrid::calibrate
