@@ -1,0 +1,205 @@
+#include "cluster/driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "units/error.hpp"
+
+namespace servegrid::cluster {
+
+using workload::Request;
+using workload::RequestId;
+
+Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& steps,
+               std::int64_t num_blocks, std::int64_t blocks_fixed, const RunOptions& options)
+    : options_(options), source_(workload::make_source(scenario.workload, scenario.seed)) {
+  if (scenario.replicas < 1) throw InputError("replicas must be at least 1");
+  const auto count = static_cast<std::size_t>(scenario.replicas);
+  fleet_.outstanding.assign(count, 0);
+  fleet_.replicas.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    engine::ReplicaConfig config;
+    config.policy = scenario.engine.policy;
+    config.knobs = scenario.knobs;
+    config.pool = {num_blocks, scenario.knobs.block_size, blocks_fixed};
+    config.index = static_cast<int>(i);
+    config.leap = options.leap;
+    fleet_.replicas.emplace_back(config, steps, *this);
+    heap_.push_back(i);
+    place_.push_back(i);
+  }
+  next_.assign(count, engine::never);
+  router_ = make_router(scenario.router, fleet_, scenario.seed);
+  result_.num_blocks = num_blocks;
+  const auto total = static_cast<std::size_t>(source_->total());
+  result_.requests.reserve(total);
+  in_flight_.reserve(total);
+}
+
+bool Driver::run(std::int64_t events) {
+  for (; events > 0; --events) {
+    // The source's own next arrival joins the queue when the one before it has left.
+    while (!own_arrival_queued_) {
+      const auto own = source_->next_arrival();
+      if (!own) break;
+      own_arrival_ = own->id;
+      own_arrival_queued_ = true;
+      arrivals_.push(*own);
+    }
+    const std::size_t first = heap_.front();
+    const Ticks replica_time = next_[first];
+    const Ticks arrival_time = arrivals_.empty() ? engine::never : arrivals_.top().arrival;
+    if (replica_time == engine::never && arrival_time == engine::never) return false;
+    if (std::min(replica_time, arrival_time) < now_) {
+      throw RunError("event loop: an event lies before the one handled last");
+    }
+    if (arrival_time <= replica_time) {  // arrivals first: an idle replica starts with all of them
+      now_ = arrival_time;
+      arrive();
+    } else {
+      now_ = replica_time;
+      fleet_.replicas[first].advance(now_);
+      update(first);
+    }
+  }
+  return true;
+}
+
+void Driver::arrive() {
+  const Request request = arrivals_.top();
+  arrivals_.pop();
+  if (request.id == own_arrival_) own_arrival_queued_ = false;
+  const auto id = static_cast<std::size_t>(request.id);
+  if (id >= in_flight_.size()) {
+    in_flight_.resize(id + 1);
+    result_.requests.resize(id + 1);
+  }
+  in_flight_[id] = request;
+  const int chosen = router_->pick(request, now_);
+  const auto replica = static_cast<std::size_t>(chosen);
+  metrics::RequestRecord& r = record(request.id);
+  r.id = request.id;
+  r.user = request.user;
+  r.turn = request.turn;
+  r.replica = chosen;
+  r.prompt_tokens = request.prompt_tokens;
+  r.output_tokens = request.output_tokens;
+  r.arrival = request.arrival;
+  ++fleet_.outstanding[replica];
+  fleet_.replicas[replica].submit(request, now_);
+  update(replica);
+}
+
+void Driver::scheduled(RequestId id, Ticks at, std::int64_t cached_tokens) {
+  record(id).scheduled = at;
+  record(id).cached_tokens = cached_tokens;
+}
+
+void Driver::preempted(RequestId id, Ticks) {
+  ++record(id).preemptions;
+}
+
+void Driver::first_token(RequestId id, Ticks at) {
+  record(id).first_token = at;
+}
+
+void Driver::finished(RequestId id, Ticks at) {
+  record(id).finish = at;
+  record(id).outcome = metrics::Outcome::completed;
+  ended(id, at, true);
+}
+
+void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
+  record(id).finish = at;
+  record(id).outcome = metrics::Outcome::rejected;
+  record(id).reason = reason;
+  ended(id, at, false);
+}
+
+void Driver::ended(RequestId id, Ticks at, bool completed) {
+  result_.end = std::max(result_.end, at);
+  --fleet_.outstanding[static_cast<std::size_t>(record(id).replica)];
+  if (const auto next = source_->on_end(in_flight_[static_cast<std::size_t>(id)], at, completed)) {
+    arrivals_.push(*next);
+  }
+}
+
+void Driver::epoch(const metrics::Epoch& epoch) {
+  if (options_.timeline) result_.timeline.push_back(epoch);
+}
+
+metrics::RunResult Driver::take_result() {
+  metrics::Counters& all = result_.counters;
+  for (const engine::Replica& replica : fleet_.replicas) {
+    const metrics::Counters& one = replica.counters();
+    all.requests += one.requests;
+    all.completed += one.completed;
+    all.rejected += one.rejected;
+    all.preemptions += one.preemptions;
+    all.blocks_allocated += one.blocks_allocated;
+    all.blocks_freed += one.blocks_freed;
+    all.tokens_generated += one.tokens_generated;
+    all.tokens_prefilled += one.tokens_prefilled;
+    all.tokens_cached += one.tokens_cached;
+    all.tokens_recomputed += one.tokens_recomputed;
+    all.prefix_queries += one.prefix_queries;
+    all.prefix_hits += one.prefix_hits;
+    all.events += one.events;
+    all.steps += one.steps;
+    all.peak_running = std::max(all.peak_running, one.peak_running);
+    all.peak_waiting = std::max(all.peak_waiting, one.peak_waiting);
+  }
+  // Epochs are told when they end, which may be late; their order is that of their starts.
+  std::sort(result_.timeline.begin(), result_.timeline.end(),
+            [](const metrics::Epoch& a, const metrics::Epoch& b) {
+              return std::pair(a.start, a.replica) < std::pair(b.start, b.replica);
+            });
+  if (static_cast<std::int64_t>(result_.requests.size()) != source_->total()) {
+    throw RunError("event loop: " + std::to_string(result_.requests.size()) + " of " +
+                   std::to_string(source_->total()) + " requests arrived");
+  }
+  for (const auto& r : result_.requests) {
+    if (r.outcome == metrics::Outcome::in_flight) {
+      throw RunError("event loop: request " + std::to_string(r.id) +
+                     " neither ended nor has an event to wait for");
+    }
+  }
+  if (options_.check) metrics::check_conservation(result_);
+  return std::move(result_);
+}
+
+bool Driver::before(std::size_t a, std::size_t b) const {
+  return next_[a] != next_[b] ? next_[a] < next_[b] : a < b;
+}
+
+void Driver::update(std::size_t replica) {
+  next_[replica] = fleet_.replicas[replica].next_event();
+  sift_up(place_[replica]);
+  sift_down(place_[replica]);
+}
+
+void Driver::sift_up(std::size_t place) {
+  while (place > 0) {
+    const std::size_t parent = (place - 1) / 2;
+    if (!before(heap_[place], heap_[parent])) return;
+    std::swap(heap_[place], heap_[parent]);
+    std::swap(place_[heap_[place]], place_[heap_[parent]]);
+    place = parent;
+  }
+}
+
+void Driver::sift_down(std::size_t place) {
+  for (;;) {
+    std::size_t least = place;
+    for (std::size_t child = 2 * place + 1; child < std::min(2 * place + 3, heap_.size());
+         ++child) {
+      if (before(heap_[child], heap_[least])) least = child;
+    }
+    if (least == place) return;
+    std::swap(heap_[place], heap_[least]);
+    std::swap(place_[heap_[place]], place_[heap_[least]]);
+    place = least;
+  }
+}
+
+}  // namespace servegrid::cluster

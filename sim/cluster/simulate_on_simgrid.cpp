@@ -1,0 +1,106 @@
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cluster/driver.hpp"
+#include "cluster/simgrid_plugin.hpp"
+#include "cluster/simulate.hpp"
+#include "units/error.hpp"
+
+namespace servegrid::cluster {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* plugin_name = "libservegrid_simgrid.so";
+
+// Events between two points at which SimGrid's clock catches up: its cost vanishes in theirs.
+constexpr std::int64_t events_per_catch_up = 4096;
+
+// The executable or shared object that this code is part of: the command, a test, the Python
+// module.
+fs::path own_file() {
+  Dl_info info{};
+  std::error_code error;
+  if (dladdr(reinterpret_cast<const void*>(&simgrid_entry), &info) != 0 &&
+      info.dli_fname != nullptr) {
+    const fs::path path = fs::canonical(info.dli_fname, error);
+    if (!error && fs::is_regular_file(path, error)) return path;
+  }
+  return fs::canonical("/proc/self/exe", error);  // dli_fname of an executable may be argv[0]
+}
+
+// Installed: PREFIX/bin beside PREFIX/LIBDIR/servegrid, or the plugin beside us. In a build tree:
+// sim/cluster of one of the folders above.
+std::vector<fs::path> candidates() {
+  std::vector<fs::path> found;
+  const fs::path folder = own_file().parent_path();
+  found.push_back(folder / plugin_name);
+  found.push_back(folder.parent_path() / SERVEGRID_LIBDIR / "servegrid" / plugin_name);
+  fs::path above = folder;
+  for (int level = 0; level < 4 && above.has_relative_path(); ++level) {
+    above = above.parent_path();
+    found.push_back(above / "sim" / "cluster" / plugin_name);
+  }
+  return found;
+}
+
+GridPlatform platform_of(const catalog::Scenario& scenario) {
+  GridPlatform platform;
+  const catalog::Gpu& gpu = scenario.gpu;
+  platform.gpus = scenario.replicas * scenario.parallel.gpus();
+  platform.gpus_per_node = std::max(1, gpu.fabric.domain);
+  platform.fabric_bandwidth = gpu.fabric.one_way();
+  platform.host_bandwidth = gpu.host_bandwidth;
+  platform.nic_bandwidth = gpu.nic_bandwidth;
+  if (platform.fabric_bandwidth > 0) {
+    if (gpu.fabric.kind == catalog::FabricKind::switched) {
+      platform.fabric = GridPlatform::Fabric::switched;
+    } else if (gpu.fabric.kind == catalog::FabricKind::full_mesh) {
+      platform.fabric = GridPlatform::Fabric::full_mesh;
+      platform.pair_bandwidth = platform.fabric_bandwidth / std::max(1, platform.gpus_per_node - 1);
+    }
+  }
+  return platform;
+}
+
+}  // namespace
+
+const SimGridEntry& simgrid_entry() {
+  static const SimGridEntry* entry = nullptr;
+  if (entry != nullptr) return *entry;
+  std::string tried;
+  for (const fs::path& path : candidates()) {
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      tried += "\n  " + path.string() + ": not there";
+      continue;
+    }
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* symbol = library == nullptr ? nullptr : dlsym(library, simgrid_symbol);
+    if (symbol != nullptr) {
+      entry = static_cast<const SimGridEntry*>(symbol);
+      return *entry;
+    }
+    const char* why = dlerror();
+    tried += "\n  " + path.string() + ": " + (why != nullptr ? why : "cannot be loaded");
+  }
+  throw RunError("cannot load the SimGrid plugin; looked for" + tried +
+                 "\nInstall ServeGrid as a whole, with SimGrid's run-time library.");
+}
+
+metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
+                                       const roofline::StepTimes& steps, std::int64_t num_blocks,
+                                       std::int64_t blocks_fixed, const RunOptions& options) {
+  Driver driver(scenario, steps, num_blocks, blocks_fixed, options);
+  simgrid_entry().run(platform_of(scenario), [&](Ticks& now) {
+    const bool more = driver.run(events_per_catch_up);
+    now = driver.now();
+    return more;
+  });
+  return driver.take_result();
+}
+
+}  // namespace servegrid::cluster

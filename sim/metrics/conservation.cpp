@@ -1,0 +1,105 @@
+// What must hold of every run, whatever the policy.
+#include <string>
+
+#include "metrics/result.hpp"
+#include "units/error.hpp"
+
+namespace servegrid::metrics {
+
+namespace {
+
+void require(bool holds, const char* invariant, const std::string& detail) {
+  if (!holds) {
+    throw RunError(std::string("invariant '") + invariant + "' is broken: " + detail +
+                   "; this is a defect of the simulator, not of the input");
+  }
+}
+
+std::string text(std::int64_t value) {
+  return std::to_string(value);
+}
+
+struct Sums {
+  std::int64_t completed = 0, rejected = 0, in_flight = 0;
+  std::int64_t output_tokens = 0;  // of completed requests
+  std::int64_t preemptions = 0;
+};
+
+void check_times(const RequestRecord& r) {
+  const std::string who = "request " + text(r.id);
+  require(r.arrival >= 0, "time order", who + " arrives before the start");
+  if (r.outcome != Outcome::completed) return;
+  require(r.scheduled >= r.arrival, "time order", who + " is scheduled before it arrives");
+  require(r.first_token >= r.scheduled, "time order", who + " has a token before it is scheduled");
+  require(r.finish >= r.first_token, "time order", who + " ends before its first token");
+}
+
+Sums check_requests(const RunResult& result) {
+  Sums sums;
+  std::int64_t id = 0;
+  for (const RequestRecord& r : result.requests) {
+    require(r.id == id, "requests",
+            "the record at place " + text(id) + " is of request " + text(r.id));
+    ++id;
+    check_times(r);
+    require(r.cached_tokens >= 0 && r.cached_tokens <= r.prompt_tokens, "tokens",
+            "request " + text(r.id) + " has more cached tokens than its prompt");
+    sums.completed += r.outcome == Outcome::completed ? 1 : 0;
+    sums.rejected += r.outcome == Outcome::rejected ? 1 : 0;
+    sums.in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
+    sums.preemptions += r.preemptions;
+    if (r.outcome == Outcome::completed) {
+      sums.output_tokens += r.output_tokens;
+      require(r.finish <= result.end, "time order",
+              "request " + text(r.id) + " ends after the end of the run");
+    }
+  }
+  return sums;
+}
+
+void check_timeline(const RunResult& result) {
+  std::vector<Ticks> end_of_replica;
+  for (const Epoch& e : result.timeline) {
+    require(e.steps >= 0 && e.sequences >= 0 && e.first_step >= 0 && e.step_growth >= 0, "epochs",
+            "an epoch of replica " + text(e.replica) + " has a negative size");
+    require(e.blocks_used >= 0 && e.blocks_used <= result.num_blocks, "pool never exceeded",
+            text(e.blocks_used) + " blocks are used on replica " + text(e.replica) +
+                ", which has " + text(result.num_blocks));
+    const auto replica = static_cast<std::size_t>(e.replica);
+    if (replica >= end_of_replica.size()) end_of_replica.resize(replica + 1, 0);
+    require(e.start >= end_of_replica[replica], "time order",
+            "epochs of replica " + text(e.replica) + " overlap");
+    const Ticks steps = e.steps;
+    end_of_replica[replica] =
+        e.start + steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2);
+  }
+}
+
+}  // namespace
+
+void check_conservation(const RunResult& result) {
+  const Counters& c = result.counters;
+  const Sums sums = check_requests(result);
+  require(c.requests == sums.completed + sums.rejected + sums.in_flight, "requests",
+          text(c.requests) + " came in, " + text(sums.completed) + " completed + " +
+              text(sums.rejected) + " rejected + " + text(sums.in_flight) + " in flight");
+  require(c.completed == sums.completed && c.rejected == sums.rejected, "requests",
+          "the replicas count " + text(c.completed) + " completed and " + text(c.rejected) +
+              " rejected, the records " + text(sums.completed) + " and " + text(sums.rejected));
+  require(c.preemptions == sums.preemptions, "preemptions",
+          "the replicas count " + text(c.preemptions) + ", the records " + text(sums.preemptions));
+  if (sums.in_flight == 0) {
+    require(
+        c.tokens_generated == sums.output_tokens, "tokens",
+        text(c.tokens_generated) + " were generated, " + text(sums.output_tokens) + " asked for");
+    require(c.blocks_allocated == c.blocks_freed, "blocks",
+            text(c.blocks_allocated) + " were allocated, " + text(c.blocks_freed) + " freed");
+  } else {
+    require(c.tokens_generated >= sums.output_tokens, "tokens",
+            "fewer were generated than completed requests asked for");
+    require(c.blocks_allocated >= c.blocks_freed, "blocks", "more were freed than allocated");
+  }
+  check_timeline(result);
+}
+
+}  // namespace servegrid::metrics

@@ -1,0 +1,190 @@
+#include "metrics/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "metrics/quantile.hpp"
+
+namespace servegrid::metrics {
+
+namespace {
+
+void add_latency(Summary& out, const std::string& name, const std::vector<double>& seconds) {
+  if (seconds.empty()) return;
+  std::vector<double> ms(seconds);
+  for (double& v : ms) v *= 1e3;
+  const Moments m = moments(ms);
+  out.emplace_back("mean_" + name, m.mean);
+  out.emplace_back("median_" + name, quantile(ms, 0.5));
+  out.emplace_back("std_" + name, m.std);
+  out.emplace_back("p90_" + name, quantile(ms, 0.90));
+  out.emplace_back("p95_" + name, quantile(ms, 0.95));
+  out.emplace_back("p99_" + name, quantile(ms, 0.99));
+}
+
+struct Latencies {
+  std::vector<double> ttft, tpot, e2el;  // [s]
+  double decode_seconds = 0;             // of all counted requests after their first token
+  std::int64_t gaps = 0;                 // between their tokens
+};
+
+// Completed requests in the order in which they finished, without the first ones.
+std::vector<const RequestRecord*> counted(const RunResult& result, double warmup) {
+  std::vector<const RequestRecord*> done;
+  for (const RequestRecord& r : result.requests) {
+    if (r.outcome == Outcome::completed) done.push_back(&r);
+  }
+  const auto skipped =
+      static_cast<std::ptrdiff_t>(std::floor(warmup * static_cast<double>(done.size())));
+  if (skipped <= 0) return done;
+  std::sort(done.begin(), done.end(), [](const RequestRecord* a, const RequestRecord* b) {
+    return std::pair(a->finish, a->id) < std::pair(b->finish, b->id);
+  });
+  done.erase(done.begin(), done.begin() + skipped);
+  return done;
+}
+
+Latencies latencies_of(const std::vector<const RequestRecord*>& requests) {
+  Latencies l;
+  l.ttft.reserve(requests.size());
+  l.tpot.reserve(requests.size());
+  l.e2el.reserve(requests.size());
+  for (const RequestRecord* r : requests) {
+    l.ttft.push_back(to_seconds(r->first_token - r->arrival));
+    l.e2el.push_back(to_seconds(r->finish - r->arrival));
+    if (r->output_tokens < 2) continue;
+    const double decode = to_seconds(r->finish - r->first_token);
+    l.tpot.push_back(decode / static_cast<double>(r->output_tokens - 1));
+    l.decode_seconds += decode;
+    l.gaps += r->output_tokens - 1;
+  }
+  return l;
+}
+
+void add_itl(Summary& out, const Latencies& latencies, const std::vector<Epoch>& timeline) {
+  if (latencies.gaps > 0) {
+    out.emplace_back("mean_itl_ms",
+                     latencies.decode_seconds / static_cast<double>(latencies.gaps) * 1e3);
+  }
+  std::vector<Range> ranges;
+  for (const Epoch& e : timeline) {
+    if (e.steps > 0 && e.sequences > 0) {
+      ranges.push_back({e.first_step, e.step_growth, e.steps, e.sequences});
+    }
+  }
+  if (ranges.empty()) return;
+  const auto ms = [](double ticks) { return std::ldexp(ticks, -ticks_log2_per_second) * 1e3; };
+  out.emplace_back("median_itl_ms", ms(quantile(ranges, 0.5)));
+  out.emplace_back("std_itl_ms", ms(moments(ranges).std));
+  out.emplace_back("p90_itl_ms", ms(quantile(ranges, 0.90)));
+  out.emplace_back("p95_itl_ms", ms(quantile(ranges, 0.95)));
+  out.emplace_back("p99_itl_ms", ms(quantile(ranges, 0.99)));
+}
+
+bool meets(const RequestRecord& r, const SummaryOptions& o) {
+  const double decode = to_seconds(r.finish - r.first_token);
+  return (!o.slo_ttft || to_seconds(r.first_token - r.arrival) <= *o.slo_ttft) &&
+         (!o.slo_tpot || r.output_tokens < 2 ||
+          decode / static_cast<double>(r.output_tokens - 1) <= *o.slo_tpot) &&
+         (!o.slo_e2el || to_seconds(r.finish - r.arrival) <= *o.slo_e2el);
+}
+
+void add_throughput(Summary& out, const RunResult& result, const SummaryOptions& options) {
+  double input = 0, output = 0;
+  std::int64_t completed = 0, good = 0, in_flight = 0;
+  for (const RequestRecord& r : result.requests) {
+    in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
+    if (r.outcome != Outcome::completed) continue;
+    ++completed;
+    input += static_cast<double>(r.prompt_tokens);
+    output += static_cast<double>(r.output_tokens);
+    good += meets(r, options) ? 1 : 0;
+  }
+  const double seconds = to_seconds(result.end);
+  const auto requests = static_cast<double>(completed);
+  out.emplace_back("completed", requests);
+  out.emplace_back("rejected", static_cast<double>(result.counters.rejected));
+  if (in_flight > 0) out.emplace_back("in_flight", static_cast<double>(in_flight));
+  out.emplace_back("duration", seconds);
+  out.emplace_back("total_input_tokens", input);
+  out.emplace_back("total_output_tokens", output);
+  if (seconds <= 0) return;
+  out.emplace_back("request_throughput", requests / seconds);
+  if (options.slo_ttft || options.slo_tpot || options.slo_e2el) {
+    out.emplace_back("request_goodput", static_cast<double>(good) / seconds);
+  }
+  out.emplace_back("output_throughput", output / seconds);
+  out.emplace_back("total_token_throughput", (input + output) / seconds);
+}
+
+void add_load(Summary& out, const RunResult& result, const SummaryOptions& options) {
+  const Counters& c = result.counters;
+  out.emplace_back("preemptions", static_cast<double>(c.preemptions));
+  if (c.prefix_queries > 0) {
+    out.emplace_back("prefix_cache_hit_rate",
+                     static_cast<double>(c.prefix_hits) / static_cast<double>(c.prefix_queries));
+  }
+  if (result.timeline.empty() || result.end <= 0) return;
+  const TimeAverages load = time_averages(result, options.replicas);
+  out.emplace_back("mean_running", load.running);
+  out.emplace_back("mean_waiting", load.waiting);
+  if (result.num_blocks > 0) {
+    out.emplace_back("mean_kv_cache_usage", load.kv_mean);
+    out.emplace_back("peak_kv_cache_usage", load.kv_peak);
+  }
+  out.emplace_back("busy_fraction",
+                   load.busy_seconds / to_seconds(result.end) / std::max(1, options.replicas));
+}
+
+void add_work(Summary& out, const RunResult& result, const Work& work) {
+  const double seconds = to_seconds(result.end);
+  if (seconds > 0 && work.peak_flops > 0) {
+    out.emplace_back("mfu", work.flops / seconds / work.peak_flops);
+  }
+  if (seconds > 0 && work.peak_bandwidth > 0) {
+    out.emplace_back("mbu", work.bytes / seconds / work.peak_bandwidth);
+  }
+  for (const auto& [bound, bound_seconds] : work.seconds_by_bound) {
+    out.emplace_back("seconds_" + bound, bound_seconds);
+  }
+}
+
+}  // namespace
+
+Summary summarize(const RunResult& result, const SummaryOptions& options) {
+  Summary out;
+  add_throughput(out, result, options);
+  const auto requests = counted(result, options.warmup_fraction);
+  const Latencies latencies = latencies_of(requests);
+  add_latency(out, "ttft_ms", latencies.ttft);
+  add_latency(out, "tpot_ms", latencies.tpot);
+  add_itl(out, latencies, result.timeline);
+  add_latency(out, "e2el_ms", latencies.e2el);
+  add_load(out, result, options);
+  if (options.work) add_work(out, result, *options.work);
+  return out;
+}
+
+TimeAverages time_averages(const RunResult& result, int replicas) {
+  TimeAverages out;
+  const double whole = to_seconds(result.end);
+  const auto pool = static_cast<double>(result.num_blocks);
+  for (const Epoch& e : result.timeline) {
+    const Ticks steps = e.steps;
+    const double seconds =
+        to_seconds(steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2));
+    const double usage = pool > 0 ? static_cast<double>(e.blocks_used) / pool : 0;
+    out.busy_seconds += seconds;
+    out.running += seconds * static_cast<double>(e.sequences);
+    out.waiting += seconds * static_cast<double>(e.waiting);
+    out.kv_mean += seconds * usage;
+    out.kv_peak = std::max(out.kv_peak, usage);
+  }
+  if (whole <= 0) return out;
+  out.running /= whole;
+  out.waiting /= whole;
+  out.kv_mean /= whole * std::max(1, replicas);
+  return out;
+}
+
+}  // namespace servegrid::metrics
