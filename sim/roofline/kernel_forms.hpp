@@ -24,9 +24,9 @@ inline double p_norm(double x, double y, double p) {
   return high * std::pow(1 + std::pow(ratio, p), 1 / p);
 }
 
-/// GEMM M x K x N: t0 + tk K + p-norm(tiled compute, bytes). tk: a tile walks K in sequence, and the
-/// pipeline's fill and latency show in each stage; without it the bandwidth efficiency takes the
-/// blame (NVFP4 on B200: 0.53 instead of 0.90).
+/// GEMM M x K x N: t0 + tk K + p-norm(tiled compute, bytes). tk: a tile walks K in sequence, and
+/// the pipeline's fill and latency show in each stage; without it the bandwidth efficiency takes
+/// the blame (NVFP4 on B200: 0.53 instead of 0.90).
 struct GemmFit {
   double t0 = 0;   // [s]
   double ec = 1;   // of the peak
