@@ -35,9 +35,16 @@ TEST_CASE("S0: hardware and prices", "[seed]") {
       {"S0-32", 2279, 0, [] { return price("h200"); }},
       {"S0-33", 4019, 0, [] { return price("b300"); }},
       {"S0-34", 1918, 0, [] { return price(rtx, 2); }},
-      {"S0-35", 0.7, 0.01, [] { return price("h100") / (3.49 * 730); }},
-      {"S0-38", 1779, 0, [] { return ends_in_nine(0.7 * 3.49 * 730); }},
-      {"S0-39", 1409, 0, [] { return ends_in_nine(0.7 * (2.59 + 2.95) / 2 * 730); }},
+      {"S0-35", 0.7, 0.01, [] { return price("h100") / (median_h100() * 730); }},
+      {"S0-38", 1779, 0, [] { return ends_in_nine(0.7 * median_h100() * 730); }},
+      {"S0-36", 2.59, 0.001, [] { return market("mi355x", "from").at(0); }},
+      {"S0-36", 2.95, 0.001, [] { return market("mi355x", "from").at(1); }},
+      {"S0-37", 3.49, 0.001, [] { return median_h100(); }},
+      {"S0-39", 1409, 0,
+       [] {
+         const auto starts = market("mi355x", "from");
+         return ends_in_nine(0.7 * (starts.at(0) + starts.at(1)) / 2 * 730);
+       }},
       {"S0-40", 4.460, 0.001, [] { return price("h200") / (0.7 * 730); }},
       {"S0-40", 7.865, 0.001, [] { return price("b300") / (0.7 * 730); }},
       {"S0-40", 6.730, 0.001, [] { return price("b200") / (0.7 * 730); }},
@@ -71,14 +78,7 @@ TEST_CASE("S0: rankings", "[seed]") {
   }
   CHECK(scale_up("h200") < scale_up("mi355x"));  // S0-12
   CHECK(scale_up("mi355x") < scale_up("b200"));
-  int public_offers = 0;  // S0-36, S0-37, S0-41: start prices below the median of the H100
-  for (const auto& offer : per_gpu().offers) {
-    if (offer.gpu == "mi355x" && offer.kind == "from") {
-      CHECK(offer.month(1) < 3.49 * 730);
-      ++public_offers;
-    }
-  }
-  CHECK((public_offers == 0 || public_offers == 2));
+  for (const double start : market("mi355x", "from")) CHECK(start < median_h100());  // S0-41
 }
 
 TEST_CASE("S0: sizing", "[seed]") {
@@ -141,7 +141,7 @@ TEST_CASE("S1: prices", "[seed]") {
        [] {
          double domain = -1;
          for (const auto& o : servers().offers) {
-           if (o.gpu == "b200" && o.counts.back() == 1) domain = o.domain;
+           if (gpu(o.gpu).name == "b200" && o.counts.back() == 1) domain = o.domain;
          }
          return domain;
        }},
