@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "memory/layout.hpp"
 #include "memory/lines.hpp"
@@ -276,24 +277,36 @@ Ledger size_by_engine(const Scenario& s, const Options& o) {
   return l;
 }
 
-// The smallest TP group that fits, by trying each; measured overrides hold for one set-up only and
-// are left out.
-int group_needed(const Scenario& s, const Options& o) {
+bool builds_and_fits(const Scenario& trial, const Options& o) {
+  try {
+    model::check(model::deployment_of(trial));
+  } catch (const Error&) {
+    return false;  // this group cannot be built at all
+  }
+  return size_by_engine(trial, o).fits;
+}
+
+// The smallest TP group that fits; only when there is none, the smallest with pipeline stages.
+// Measured overrides hold for one set-up only and are left out.
+std::optional<catalog::Parallelism> nearest_that_fits(const Scenario& s, const Options& o) {
   Scenario trial = s;
   trial.num_gpu_blocks.reset();
   trial.kv_bytes.reset();
   trial.reserve_bytes.reset();
   trial.weights_bytes.reset();
+  const auto fits = [&](int tp, int pp) {
+    trial.parallel = {tp, pp, s.parallel.ep > 1 ? tp : 1, 1};
+    return builds_and_fits(trial, o);
+  };
   for (int tp = 1; tp <= largest_group; tp *= 2) {
-    trial.parallel = {tp, 1, s.parallel.ep > 1 ? tp : 1, 1};
-    try {
-      model::check(model::deployment_of(trial));
-    } catch (const Error&) {
-      continue;  // this group cannot be built at all
-    }
-    if (size_by_engine(trial, o).fits) return tp;
+    if (fits(tp, 1)) return trial.parallel;
   }
-  return 0;
+  for (int gpus = 2; gpus <= largest_group; gpus *= 2) {
+    for (int tp = gpus / 2; tp >= 1; tp /= 2) {
+      if (fits(tp, gpus / tp)) return trial.parallel;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -301,11 +314,14 @@ int group_needed(const Scenario& s, const Options& o) {
 Ledger size(const Scenario& scenario, const Options& options) {
   if (options.rule != Rule::engine) return size_by_label(scenario, options);
   Ledger l = size_by_engine(scenario, options);
-  l.gpus_needed = group_needed(scenario, options);
-  if (!l.fits) {
-    l.note += l.gpus_needed > 0
-                  ? fmt::format("Nearest set-up that fits: tp {}. ", l.gpus_needed)
-                  : fmt::format("No tensor-parallel group of {} fits. ", scenario.gpu.name);
+  const auto nearest = nearest_that_fits(scenario, options);
+  l.gpus_needed = nearest ? nearest->gpus() : 0;
+  if (!l.fits && nearest) {
+    l.note += fmt::format("Nearest set-up that fits: tp {}", nearest->tp);
+    if (nearest->pp > 1) l.note += fmt::format(", pp {}", nearest->pp);
+    l.note += ". ";
+  } else if (!l.fits) {
+    l.note += fmt::format("No group of up to {} {} fits. ", largest_group, scenario.gpu.name);
   }
   return l;
 }

@@ -41,7 +41,8 @@ struct Ledger {
   double conversations = 0;  // of `context_tokens`, unrounded
   std::int64_t conversations_whole = 0;  // floor
   std::int64_t context_tokens = 0;
-  int gpus_needed = 0;      // smallest TP group under this rule (power of two), 0 = none up to 64
+  int gpus_needed = 0;  // smallest TP group under this rule (power of two), or, when there is none,
+                        // with pipeline stages (tp x pp); 0 = none up to 64
   std::vector<Line> lines;  // sums to the KV pool, to the byte
   std::string note;         // nearest set-up that fits, conventions used
 };

@@ -94,8 +94,14 @@ TEST_CASE("A model that does not fit says what is missing and what would fit", "
   REQUIRE(find(l, "short by") != nullptr);
   CHECK(l.gpus_needed == 4);
   CHECK(l.note.find("tp 4") != std::string::npos);
+  // Beyond the scale-up domain by pipeline stages.
+  const auto big =
+      memory::size(test::scenario(test::deepseek_v3(), test::gpu("h100", 80e9, 79.2), Format::fp8),
+                   by(Rule::engine, false));
+  CHECK(big.gpus_needed == 16);
+  CHECK(big.note.find("tp 8, pp 2") != std::string::npos);
   // Of no group at all.
-  const auto none = memory::size(test::scenario(test::llama_70b(), test::gpu("rtx", 24e9, 8)),
+  const auto none = memory::size(test::scenario(test::llama_70b(), test::gpu("rtx", 24e9, 4)),
                                  by(Rule::engine, false));
   CHECK(none.gpus_needed == 0);
 }
