@@ -60,7 +60,7 @@ void load_mla(const Value& v, Attention& a) {
 }
 
 void load_state(const Value& v, Attention& a) {
-  a.conv_kernel = small(v.at("conv_kernel"), 1024);
+  a.conv_kernel = static_cast<int>(v.at("conv_kernel").integer(0, 1024));  // 0: lightning attention
   if (const Value x = v.find("state_bytes_per_element"); x.present()) {
     a.state_bytes_per_element = static_cast<int>(x.integer(1, 8));
   }

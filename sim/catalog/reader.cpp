@@ -36,7 +36,7 @@ std::string_view kind_name(Node::Kind kind) {
 std::string unknown_key(const Node& child, const std::vector<std::string>& known) {
   const std::string guess = nearest(child.key, known);
   std::string message = fmt::format("unknown key '{}'", printable(child.key));
-  if (!guess.empty()) return message + fmt::format(": did you mean '{}'?", guess);
+  if (!guess.empty()) message += fmt::format(": did you mean '{}'?", guess);
   return known.empty() ? message + " (nothing is expected here)"
                        : message + " (known here: " + list_of(known) + ")";
 }
