@@ -107,7 +107,8 @@ struct Replica::Impl {
   Ticks start_at_ = 0;              // mode starting
   std::int64_t poll_, phase_ = 0;   // decode steps since arrivals were looked at
   std::int64_t first_token_steps_;  // in 2^-20
-  std::vector<Slot> promoted_;
+  std::vector<Slot> promoted_;      // scratch
+  std::vector<roofline::PrefillChunk> chunks_;  // scratch
 
   // The same epochs joined while nothing changed: equal with and without leaps.
   bool open_ = false;
@@ -285,12 +286,11 @@ void Replica::Impl::set_times(Ticks now) {
       plan_.decodes ? state.decodes.context() : roofline::ContextTokens{};
   now_ = {now, 0, 0};
   if (!plan_.chunks.empty()) {
-    std::vector<roofline::PrefillChunk> chunks;
-    chunks.reserve(plan_.chunks.size());
+    chunks_.clear();
     for (const Chunk& c : plan_.chunks) {
-      chunks.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
+      chunks_.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
     }
-    now_.first = state.steps.mixed(chunks, n, context);
+    now_.first = state.steps.mixed(chunks_, n, context);
     return;
   }
   const roofline::DecodeCost cost = state.steps.decode(n);
