@@ -1,0 +1,101 @@
+#include "metrics/summary.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "result.hpp"
+#include "units/error.hpp"
+
+using namespace servegrid;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::optional<double> value(const metrics::Summary& summary, const std::string& name) {
+  for (const auto& [key, v] : summary) {
+    if (key == name) return v;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("the summary of a small run is what one works out by hand", "[metrics]") {
+  metrics::SummaryOptions options;
+  options.slo_ttft = 1;
+  options.work = metrics::Work{4e12, 8e9, 2e12, 4e9, {{"host", 1.5}}};
+  const auto s = metrics::summarize(small_run(), options);
+  const std::vector<std::pair<std::string, double>> expected = {{"completed", 2},
+                                                                {"rejected", 1},
+                                                                {"duration", 4},
+                                                                {"total_input_tokens", 120},
+                                                                {"total_output_tokens", 6},
+                                                                {"request_throughput", 0.5},
+                                                                {"request_goodput", 0.25},
+                                                                {"output_throughput", 1.5},
+                                                                {"total_token_throughput", 31.5},
+                                                                {"mean_ttft_ms", 1750},
+                                                                {"p90_ttft_ms", 2750},
+                                                                {"mean_tpot_ms", 500},
+                                                                {"std_tpot_ms", 0},
+                                                                {"mean_itl_ms", 500},
+                                                                {"median_itl_ms", 500},
+                                                                {"p99_itl_ms", 867.5},
+                                                                {"median_e2el_ms", 2750},
+                                                                {"preemptions", 0},
+                                                                {"mean_running", 0.5},
+                                                                {"mean_waiting", 1},
+                                                                {"mean_kv_cache_usage", 0.35},
+                                                                {"peak_kv_cache_usage", 0.7},
+                                                                {"busy_fraction", 0.5625},
+                                                                {"mfu", 0.5},
+                                                                {"mbu", 0.5},
+                                                                {"seconds_host", 1.5}};
+  for (const auto& [name, number] : expected) {
+    INFO(name);
+    REQUIRE(value(s, name));
+    CHECK(*value(s, name) == Approx(number));
+  }
+  CHECK_FALSE(value(s, "prefix_cache_hit_rate"));
+}
+
+TEST_CASE("what is undefined is absent", "[metrics]") {
+  metrics::RunResult run = small_run();
+  run.requests.erase(run.requests.begin());
+  run.timeline.clear();
+  const auto s = metrics::summarize(run);
+  for (const char* name :
+       {"mean_tpot_ms", "mean_itl_ms", "p99_itl_ms", "request_goodput", "mfu", "mean_running"}) {
+    INFO(name);
+    CHECK_FALSE(value(s, name));
+  }
+  CHECK(value(s, "mean_ttft_ms"));
+  const auto nothing = metrics::summarize({});
+  CHECK(*value(nothing, "completed") == 0);
+  CHECK_FALSE(value(nothing, "mean_ttft_ms"));
+  CHECK_FALSE(value(nothing, "request_throughput"));
+}
+
+TEST_CASE("the warm-up leaves out the first that finished", "[metrics]") {
+  metrics::SummaryOptions options;
+  options.warmup_fraction = 0.5;
+  CHECK(*value(metrics::summarize(small_run(), options), "mean_ttft_ms") == Approx(3000));
+}
+
+TEST_CASE("each broken invariant is named", "[metrics]") {
+  metrics::RunResult run = small_run();
+  CHECK_NOTHROW(check_conservation(run));
+  const auto breaks = [](const char* invariant, auto change) {
+    metrics::RunResult broken = small_run();
+    change(broken);
+    CHECK_THROWS_WITH(check_conservation(broken), Contains(invariant));
+  };
+  breaks("'requests'", [](auto& r) { ++r.counters.requests; });
+  breaks("'requests'", [](auto& r) { --r.counters.completed; });
+  breaks("'tokens'", [](auto& r) { ++r.counters.tokens_generated; });
+  breaks("'blocks'", [](auto& r) { --r.counters.blocks_freed; });
+  breaks("'preemptions'", [](auto& r) { ++r.counters.preemptions; });
+  breaks("'time order'", [](auto& r) { r.requests[0].first_token = 0; });
+  breaks("'time order'", [](auto& r) { r.requests[1].finish = 0; });
+  breaks("'time order'", [](auto& r) { r.timeline[1].start = 0; });
+  breaks("'pool never exceeded'", [](auto& r) { r.timeline[1].blocks_used = 11; });
+}
