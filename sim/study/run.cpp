@@ -156,7 +156,9 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
   const auto steps = step_model_of(s);
   cluster::RunOptions run;
   run.leap = leap;
-  metrics::RunResult out = cluster::simulate_on_simgrid(s, *steps, ledger.num_blocks,
+  catalog::Scenario placed = s;  // layers with states or windows share blocks of another size
+  placed.knobs.block_size = ledger.block_tokens;
+  metrics::RunResult out = cluster::simulate_on_simgrid(placed, *steps, ledger.num_blocks,
                                                         ledger.blocks_per_request_fixed, run);
   point.trust = steps->trust();
   point.load = load_of(out, s.replicas, *steps);

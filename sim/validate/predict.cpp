@@ -151,6 +151,7 @@ PreparedRow Preparer::prepare(const MeasuredRow& row) {
       return p;
     }
     p.num_blocks = ledger.num_blocks;
+    p.scenario.knobs.block_size = ledger.block_tokens;  // states or windows: not the engine's own
     p.blocks_fixed = ledger.blocks_per_request_fixed;
     p.queues = wants_more_than_pool(p, ledger.kv_capacity_tokens);
     const auto& gpu = p.scenario.gpu;
