@@ -76,6 +76,13 @@ std::string table_text(const std::vector<study::Point>& points,
   return out;
 }
 
+// A point's own scenario: the axes, written last, are not part of it.
+std::string resolved(const study::Case& one) {
+  const std::string& text = one.scenario.resolved_yaml;
+  const auto sweep = text.find("\nsweep:\n");
+  return sweep == std::string::npos ? text : text.substr(0, sweep + 1);
+}
+
 int compare_or_sweep(const std::string& verb, const Args& args) {
   const Spec spec = spec_of(verb);
   const auto parsed = parse(spec, args);
@@ -107,7 +114,7 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
   if (!common.output.empty()) {
     std::string scenarios;
     for (const auto& one : cases)
-      scenarios += "# " + one.label + "\n---\n" + one.scenario.resolved_yaml + '\n';
+      if (one.invalid.empty()) scenarios += "---\n# " + one.label + '\n' + resolved(one);
     const HoldInterrupts hold;
     study::write_folder(common.output, {{"points.json", json},
                                         {"points.csv", points_table(points, true).csv()},

@@ -32,7 +32,7 @@ const std::vector<Flag>& deployment_flags() {
       {"replicas", "replicas", "", "N", "copies of the model behind one router"},
       {"router", "router", "", "NAME", "how requests are routed to replicas"},
       {"engine", "engine.profile", "", "NAME",
-       "serving engine: vllm, sglang, trtllm, or a version (vllm-0.24)"},
+       "serving engine: vllm (default), sglang, trtllm, or a version (vllm-0.24)"},
       {"gpu-memory-utilization", "engine.gpu_memory_utilization", "", "X", "vLLM"},
       {"max-num-seqs", "engine.max_num_seqs", "", "N", "vLLM"},
       {"max-num-batched-tokens", "engine.max_num_batched_tokens", "", "N", "vLLM"},
@@ -44,9 +44,11 @@ const std::vector<Flag>& deployment_flags() {
       {"max-running-requests", "engine.max_running_requests", "", "N", "SGLang"},
       {"chunked-prefill-size", "engine.chunked_prefill_size", "", "N", "SGLang"},
       {"mem-fraction-static", "engine.mem_fraction_static", "", "X", "SGLang"},
+      {"context-length", "engine.context_length", "", "N", "SGLang"},
       {"page-size", "engine.page_size", "", "N", "SGLang"},
       {"max-batch-size", "engine.max_batch_size", "", "N", "TensorRT-LLM"},
       {"max-num-tokens", "engine.max_num_tokens", "", "N", "TensorRT-LLM"},
+      {"max-seq-len", "engine.max_seq_len", "", "N", "TensorRT-LLM"},
       {"free-gpu-memory-fraction", "engine.free_gpu_memory_fraction", "", "X", "TensorRT-LLM"},
       {"num-gpu-blocks", "memory.num_gpu_blocks", "", "N",
        "measured KV blocks of a replica, in place of the ledger's"},
@@ -76,19 +78,12 @@ const std::vector<Flag>& load_flags() {
 
 // vLLM's spelling, and other names people type.
 const std::vector<std::pair<std::string, std::string>> spellings = {
-    {"--tensor-parallel-size", "--tp"},
-    {"--pipeline-parallel-size", "--pp"},
-    {"--expert-parallel-size", "--ep"},
-    {"--data-parallel-size", "--dp"},
-    {"--dtype", "--weights"},
-    {"--quantization", "--weights"},
-    {"--kv-cache-dtype", "--kv"},
-    {"--max-concurrency", "--concurrency"},
-    {"--users", "--concurrency"},
-    {"--requests", "--num-prompts"},
-    {"--random-input-len", "--isl"},
-    {"--random-output-len", "--osl"},
-    {"--context-length", "--max-model-len"},
+    {"--tensor-parallel-size", "--tp"}, {"--pipeline-parallel-size", "--pp"},
+    {"--expert-parallel-size", "--ep"}, {"--data-parallel-size", "--dp"},
+    {"--dtype", "--weights"},           {"--quantization", "--weights"},
+    {"--kv-cache-dtype", "--kv"},       {"--max-concurrency", "--concurrency"},
+    {"--users", "--concurrency"},       {"--requests", "--num-prompts"},
+    {"--random-input-len", "--isl"},    {"--random-output-len", "--osl"},
 };
 
 bool bare_number(const std::string& text) {
@@ -326,6 +321,7 @@ Question question_of(const Parsed& parsed, const std::string& word, const Common
       one(flag, values);
       document.add(path, values);
     });
+    if (!document.has("engine.profile")) document.add("engine.profile", "vllm");
     add_load(document, parsed, load, purpose);
     question.text = document.text();
   }

@@ -16,15 +16,19 @@ namespace servegrid::study {
 struct Case {
   std::string label;
   std::string variant;
+  std::string set_up;   // of a case that cannot be read: its values
+  std::string invalid;  // why this combination of values is no scenario; empty = it is one
   catalog::Scenario scenario;
 };
 
 /// Reads a scenario with overrides laid over it.
 using Reader = std::function<catalog::Scenario(const catalog::Overrides&)>;
 
-/// One case a point of the sweep, last axis fastest. Throws InputError for a value that cannot be
-/// read.
-std::vector<Case> cases_of(const Reader& read);
+/// One case a point of the sweep, last axis fastest; axes that `fixed` sets are not swept. A
+/// combination that is no scenario (an engine that does not run on one of the GPUs, a TP that does
+/// not divide the heads) is a case with the reason. Throws InputError for a value that means
+/// nothing by itself, or when no combination is a scenario.
+std::vector<Case> cases_of(const Reader& read, const catalog::Overrides& fixed = {});
 
 struct CompareOptions {
   int jobs = 0;  // 0 = as many as there are cores

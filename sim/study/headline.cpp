@@ -83,7 +83,8 @@ void add_costs(SetUp& s, const Point& p, const catalog::Catalog& catalog) {
 
 std::string users_text(const SetUp& s) {
   if (!s.at_slo || s.at_slo->none) return "none";
-  return (s.at_slo->at_least ? "at least " : "") + grouped(std::floor(s.at_slo->users + 1e-9));
+  return fmt::format("{}{}", s.at_slo->at_least ? "at least " : "",
+                     grouped(std::floor(s.at_slo->users + 1e-9)));
 }
 
 std::string cost_text(const SetUp& s, const SetUp& base) {

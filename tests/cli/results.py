@@ -125,6 +125,18 @@ def test_infeasible_points_are_rows(bench):
     bench.check(run.get("feasible") is False, "run says so too")
 
 
+def test_values_that_do_not_go_together_are_rows(bench):
+    flags = ["--model", "llama-3.1-70b", "--weights", "bf16", "--isl", "500", "--osl", "20",
+             "--concurrency", "2"]
+    points = bench.json(0, "compare", *flags, "--gpu", "b200", "--tp", "1,3").get("points", [])
+    bench.check([p["feasible"] for p in points] == [True, False], "TP 3 is a row")
+    bench.check("tp 3 does not divide" in points[1]["reason"], points[1]["reason"])
+    points = bench.json(0, "compare", *flags, "--gpu", "b200,mi355x", "--engine", "trtllm")["points"]
+    bench.check("does not run on" in points[1]["reason"], points[1]["reason"])
+    _, err = bench.exits(2, "compare", *flags, "--gpu", "b200,b2000")
+    bench.check("b200" in err, "a name that means nothing is no row")
+
+
 def test_several_scenarios_and_diff(bench):
     for name, gpu in (("a", "b200"), ("b", "h200")):
         text, _ = bench.exits(0, "run", "--model", "llama-3.1-70b", "--gpu", gpu, "--tp", "2", "--isl",

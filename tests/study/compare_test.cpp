@@ -44,6 +44,27 @@ TEST_CASE("no sweep is one case; an empty axis and too many points are errors") 
   CHECK_THROWS_AS(study::cases_of(FakeReader{{{"seed", many}, {"tp", many}}, &seen}), InputError);
 }
 
+TEST_CASE("what is fixed is not swept, and what does not go together is a row") {
+  std::vector<catalog::Overrides> seen;
+  const FakeReader fake{{{"seed", {"1", "2"}}, {"replica.tp", {"1", "3"}}}, &seen};
+  const auto cases = study::cases_of(
+      [&](const catalog::Overrides& o) {
+        for (const auto& [path, value] : o)
+          if (value == "3") throw InputError("tp 3 does not divide\nsecond line");
+        return fake(o);
+      },
+      {{"seed", "2"}});
+  REQUIRE(cases.size() == 2);
+  CHECK(cases[0].invalid.empty());
+  CHECK(cases[1].invalid == "tp 3 does not divide");
+  CHECK(cases[1].set_up == "3");
+  CHECK_THROWS_AS(study::cases_of([&](const catalog::Overrides& o) {
+                    if (!o.empty()) throw InputError("never");
+                    return fake(o);
+                  }),
+                  InputError);
+}
+
 TEST_CASE("tokens of a conversation at its end") {
   catalog::WorkloadSpec w;
   w.kind = catalog::WorkloadSpec::Kind::conversations;
