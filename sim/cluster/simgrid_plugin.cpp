@@ -42,9 +42,10 @@ class World {
           "restarts); run each in a process of its own");
     }
     used = true;
-    static int argc = 1;
+    static int argc = 2;
     static char name[] = "servegrid";
-    static char* argv[] = {name, nullptr};
+    static char quiet[] = "--log=xbt_cfg.thres:warning";  // or it prints each setting
+    static char* argv[] = {name, quiet, nullptr};
     auto* engine = new s4u::Engine(&argc, argv);  // lives as long as the process: see above
     // LV08, the default, is tuned for TCP over Ethernet; this one takes latency + bytes/bandwidth.
     s4u::Engine::set_config("network/model:CM02");

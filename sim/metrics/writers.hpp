@@ -10,7 +10,7 @@ namespace servegrid::metrics {
 
 /// One line a request, in id order. Times that do not exist are empty fields.
 std::string requests_csv(const RunResult& result);
-/// One line an epoch, in the order of their ends.
+/// One line an epoch, in the order of their starts.
 std::string timeline_csv(const RunResult& result);
 /// format_version, model_version, then the summary: an object with one number a metric.
 std::string summary_json(const Summary& summary);
