@@ -168,7 +168,7 @@ class Builder : public YAML::EventHandler {
       const Node& node = tree_->nodes[static_cast<std::size_t>(index)];
       bytes_ += node.text.size() + node.key.size();
       if (++nodes + tree_->nodes.size() > limits_.max_nodes || bytes_ > 4 * limits_.max_bytes) {
-        fail(mark, fmt::format("aliases expand to more than {} values (write them out, or fewer)",
+        fail(mark, fmt::format("aliases expand to more than {} values or 16 MiB (use fewer)",
                                limits_.max_nodes));
       }
       for (const int child : node.children) todo.emplace_back(child, level + 1);
