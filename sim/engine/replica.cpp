@@ -208,7 +208,8 @@ void Replica::Impl::complete(Ticks now) {
 }
 
 // What the client sees later than the engine: a delay, and R times the duration of the decode step
-// that the sequences decoding now would take.
+// that the sequences decoding now would take. The stream stays that far behind until its end, so
+// that time per output token is the engine's.
 void Replica::Impl::report_first_tokens(Ticks now) {
   Ticks at = -1;
   for (const Slot slot : promoted_) {
@@ -221,7 +222,7 @@ void Replica::Impl::report_first_tokens(Ticks now) {
       for (std::size_t c = 0; c < context.size(); ++c) step += cost.per_token[c] * context[c];
       at = now + state.steps.first_token_delay() + ((step * first_token_steps_) >> 20);
     }
-    s.first_token = at;
+    s.delay = at - now;
     state.listener.first_token(s.request.id, at);
   }
 }
@@ -232,7 +233,7 @@ void Replica::Impl::finish(Ticks now) {
     state.stop(slot, true);
     ++state.counters.completed;
     const Sequence& s = state[slot];
-    state.listener.finished(s.request.id, std::max(now, s.first_token));
+    state.listener.finished(s.request.id, now + s.delay);
     state.destroy(slot);
   }
 }
