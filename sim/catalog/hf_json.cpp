@@ -163,9 +163,15 @@ std::vector<std::int64_t> ConfigObject::numbers(const std::string& key) const {
 }
 
 std::vector<std::string> ConfigObject::unread() const {
+  // What is 0, false or empty asks for nothing.
+  const auto asks = [](const json& v) {
+    if (v.is_boolean()) return v.get<bool>();
+    if (v.is_number()) return v.get<double>() != 0;
+    return !v.empty() && !(v.is_string() && v.get_ref<const std::string&>().empty());
+  };
   std::vector<std::string> out;
   for (const auto& [key, value] : object_->items()) {
-    if (!asked_.contains(key) && !value.is_null()) out.push_back(key);
+    if (!asked_.contains(key) && asks(value)) out.push_back(key);
   }
   return out;
 }

@@ -54,7 +54,8 @@ std::string softmax(const ConfigObject& c, const Heads& h, std::int64_t window) 
   const bool by_type = starts(type, "qwen3") || starts(type, "gemma3") || starts(type, "gemma4");
   // Llama 4 norms queries and keys without weights.
   if (c.flag("use_qk_norm", by_type) && !starts(type, "llama4")) out += ", qk_norm: true";
-  if (c.flag("attention_bias", starts(type, "qwen2")) || c.flag("use_qkv_bias")) {
+  if (c.flag("attention_bias", starts(type, "qwen2")) || c.flag("use_qkv_bias") ||
+      c.flag("qkv_bias")) {
     out += ", qkv_bias: true";
   }
   if (c.flag("attn_output_gate", starts(type, "qwen3_next"))) out += ", output_gate: true";
@@ -169,6 +170,10 @@ void add_mlps(const ConfigObject& c, std::vector<HfLayer>& layers) {
 std::string layer_kinds(const ConfigObject& c, std::int64_t n, std::vector<std::string>& remarks) {
   const std::string type = c.text("model_type");
   std::string kinds(static_cast<std::size_t>(n), 'f');
+  const auto lightning = c.numbers("attn_type_list");  // MiniMax: 0 lightning, 1 softmax
+  if (std::find(lightning.begin(), lightning.end(), 0) != lightning.end()) {
+    throw c.error("'attn_type_list' has lightning attention, whose dimensions it does not say");
+  }
   if (const auto types = c.texts("layer_types"); !types.empty()) {
     if (std::int64_t(types.size()) != n) throw c.error("'layer_types' has not one entry a layer");
     for (std::size_t i = 0; i < kinds.size(); ++i) {

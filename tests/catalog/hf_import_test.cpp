@@ -161,7 +161,8 @@ TEST_CASE("every config of a folder of public ones imports or is refused with a 
     text << in.rdbuf();
     INFO(name);
     try {
-      CHECK(model_of(catalog::import_hf_config(text.str(), name)).depth() > 0);
+      const int depth = model_of(catalog::import_hf_config(text.str(), name)).depth();
+      CHECK(depth > 0);
       ++imported;
     } catch (const InputError& e) {
       CHECK(std::string(e.what()).find("compress_ratios") != std::string::npos);
