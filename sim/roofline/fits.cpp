@@ -111,7 +111,9 @@ ServingFitRow read_serving(const Value& v) {
   c.first_token_steps = v.at("r").number(0, 1e4);
   c.origin = "fitted";
   if (const auto x = v.find("origin"); x.present()) c.origin = x.text();
-  for (const auto& [key, value] : v.entries()) {  // bands and data belong to other readers
+  if (const auto x = v.find("tpot_band"); x.present()) c.tpot_band = x.number(0, 100);
+  if (const auto x = v.find("ttft_band"); x.present()) c.ttft_band = x.number(0, 100);
+  for (const auto& [key, value] : v.entries()) {  // data and dates are for people
     static const std::vector<std::string> known = {
         "engine",     "version",   "rows",      "alpha",     "a_n",    "h0",
         "hs",         "tlp",       "pf",        "ttft0",     "s",      "r",

@@ -114,7 +114,15 @@ TEST_CASE("a serving line is read back as it was written") {
   line.engine = "trtllm";
   line.rows = 7;
   line.models = {"llama-3.1-70b"};
-  line.costs = {0.545, 2.27e-6, 757e-6, 1.7e-6, 40.9e-6, 0.95, 27.6e-3, 0.582, 1.46, "fitted"};
+  line.costs.alpha = 0.545;
+  line.costs.group_per_layer = 2.27e-6;
+  line.costs.per_step = 757e-6;
+  line.costs.per_sequence = 1.7e-6;
+  line.costs.prefill_per_layer = 40.9e-6;
+  line.costs.prefill_factor = 0.95;
+  line.costs.first_token = 27.6e-3;
+  line.costs.routing_skew = 0.582;
+  line.costs.first_token_steps = 1.46;
   line.costs.tpot_band = 0.115;
   line.costs.ttft_band = 0.314;
   const fs::path path = folder.path / "test.yaml";
