@@ -160,9 +160,15 @@ std::int64_t pool_bytes(const Scenario& s, const BlockPool& pool, Account& a) {
   return bytes;
 }
 
+// A max_model_len somebody asked for; the model's own maximum is what an engine takes when nobody
+// did.
+bool length_asked_for(const Scenario& s) {
+  return s.knobs.max_model_len != 0 && s.knobs.max_model_len != s.model.max_context;
+}
+
 // Longest request that must fit for the engine to start, and to be of use.
 std::int64_t needed_tokens(const Scenario& s, const Options& o) {
-  return std::max(o.context_tokens, s.knobs.max_model_len);
+  return length_asked_for(s) ? std::max(o.context_tokens, s.knobs.max_model_len) : o.context_tokens;
 }
 
 void fill_capacity(const Scenario& s, const Options& o, const BlockPool& pool, std::int64_t bytes,
@@ -225,7 +231,7 @@ void describe(const Scenario& s, const BlockPool& pool, const Account& a, Ledger
   const std::int64_t longest =
       s.model.max_context > 0 ? s.model.max_context : std::int64_t{1} << 20;
   const std::int64_t rank_blocks = pool.blocks_in(floor_bytes(l.kv_bytes_per_gpu));
-  if (s.knobs.max_model_len == 0 && s.engine.memory.kind == "vllm" &&
+  if (!length_asked_for(s) && s.engine.memory.kind == "vllm" &&
       pool.blocks_of(longest) > rank_blocks && l.fits) {
     l.note += fmt::format(
         "The engine refuses to start with the model's {} tokens of context: set max_model_len to "

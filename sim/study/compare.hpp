@@ -40,7 +40,8 @@ struct CompareOptions {
 /// number of workers. Throws RunError when a run fails.
 std::vector<Point> simulate_all(const std::vector<Case>& cases, const CompareOptions& options);
 
-/// Users (or requests at once) that a set-up carries at mean TPOT <= slo.
+/// Users (or requests at once) that a set-up carries at mean TPOT <= slo (and mean TTFT, where it
+/// has an objective) without a standing queue: at most one in ten waits.
 struct UsersAtSlo {
   double users = 0;
   bool interpolated = false;  // between two points of the sweep

@@ -27,7 +27,17 @@ std::string times(double a, double b) {
   return fmt::format("{:.{}f}x", ratio, ratio >= 10 ? 0 : ratio >= 1.995 ? 1 : 2);
 }
 
-// Largest load at which the mean TPOT is within the objective, linear between neighbours.
+// More than one request in ten waiting is a standing queue: those who wait see no TPOT at all.
+bool queues(const Point& p) {
+  return p.load.waiting > std::max(1.0, 0.1 * static_cast<double>(p.users));
+}
+
+bool late(const Point& p) {
+  const auto ttft = p.metric("mean_ttft_ms");
+  return p.slo_ttft && ttft && *ttft > *p.slo_ttft * 1e3;
+}
+
+// Largest load within the objectives, linear in TPOT between it and the first that is too slow.
 UsersAtSlo users_at(std::vector<const Point*> points, double slo_seconds) {
   std::sort(points.begin(), points.end(),
             [](const Point* a, const Point* b) { return a->users < b->users; });
@@ -37,15 +47,14 @@ UsersAtSlo users_at(std::vector<const Point*> points, double slo_seconds) {
   for (const Point* p : points) {
     const auto tpot = p->metric("mean_tpot_ms");
     if (!tpot) continue;
-    if (*tpot <= limit) {
+    const bool slow = *tpot > limit, other = queues(*p) || late(*p);
+    if (!slow && !other) {
       good = p;
       at.users = static_cast<double>(p->users);
       continue;
     }
-    if (good == nullptr) {
-      at.none = true;
-      return at;
-    }
+    at.none = good == nullptr;
+    if (good == nullptr || other) return at;
     const double before = *good->metric("mean_tpot_ms");
     const auto step = static_cast<double>(p->users - good->users);
     at.users = static_cast<double>(good->users) + step * (limit - before) / (*tpot - before);
@@ -118,8 +127,8 @@ std::string sentence(const SetUp& s, const SetUp& base, const std::optional<doub
                       grouped(s.best_tokens_per_second), s.best_users,
                       grouped(base.best_tokens_per_second), base.best_users);
   if (slo && s.at_slo && base.at_slo)
-    text += fmt::format(", {} users at mean TPOT <= {} ms to {}", users_text(s),
-                        grouped(*slo * 1e3), users_text(base));
+    text += fmt::format(", {} users at mean TPOT <= {} ms without a standing queue to {}",
+                        users_text(s), grouped(*slo * 1e3), users_text(base));
   if (s.gpus != base.gpus)
     text += fmt::format(
         "; per GPU {} the resident conversations, {} the tokens/s",
@@ -135,7 +144,8 @@ std::string alone(const SetUp& s, const std::optional<double>& slo) {
       s.name, grouped(s.resident, 2), grouped(static_cast<double>(s.context_tokens)),
       grouped(s.best_tokens_per_second), s.best_users);
   if (slo && s.at_slo)
-    text += fmt::format(", {} users at mean TPOT <= {} ms", users_text(s), grouped(*slo * 1e3));
+    text += fmt::format(", {} users at mean TPOT <= {} ms without a standing queue", users_text(s),
+                        grouped(*slo * 1e3));
   for (const auto& cost : s.costs)
     text += fmt::format("; {} {} per million output tokens ({})",
                         grouped(cost.per_million_tokens, 2), cost.currency, cost.sheet);

@@ -70,9 +70,12 @@ memory::Ledger size_point(const catalog::Scenario& scenario, Point& point) {
   point.nearest = ledger.note;
   if (!ledger.fits) {
     point.feasible = false;
-    point.reason = fmt::format("does not fit: weights take {} GiB of each GPU's {} GiB",
-                               std::round(ledger.weights_bytes_per_gpu / 107374182.4) / 10,
-                               std::round(scenario.gpu.engine_bytes() / 107374182.4) / 10);
+    const double gib = 1024.0 * 1024 * 1024;
+    point.reason = fmt::format(
+        "does not fit: weights {:.1f} GiB and reserve {:.1f} GiB of each GPU's {:.1f} GiB leave no "
+        "room for one sequence of {} tokens",
+        ledger.weights_bytes_per_gpu / gib, ledger.reserve_bytes / gib,
+        scenario.gpu.engine_bytes() / gib, point.context_tokens);
     if (ledger.gpus_needed > 0)
       point.nearest = fmt::format("fits on {} x {} (TP {})", ledger.gpus_needed, scenario.gpu.name,
                                   ledger.gpus_needed);

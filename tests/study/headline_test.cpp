@@ -46,6 +46,15 @@ TEST_CASE("users at an objective: never met, and met by every point") {
   CHECK(all[0].at_slo->users == Approx(64));
 }
 
+TEST_CASE("users who wait in a standing queue do not count, whatever the TPOT") {
+  Point queued = point("a", 20, 41, 100);
+  queued.load.waiting = 9;
+  const auto s = set_ups({point("a", 10, 40, 100), queued});
+  CHECK(s[0].at_slo->users == Approx(10));
+  CHECK_FALSE(s[0].at_slo->interpolated);
+  CHECK_FALSE(s[0].at_slo->at_least);
+}
+
 TEST_CASE("users at an objective: the order of the points does not matter") {
   const auto s = set_ups({point("a", 20, 60, 150), point("a", 10, 40, 100)});
   CHECK(s[0].at_slo->users == Approx(15));
@@ -68,8 +77,8 @@ TEST_CASE("the sentence compares with the first set-up") {
   CHECK(text[0].find("b against a: 2.5x as many resident conversations") == 0);
   CHECK(text[0].find("2.5x the output tokens/s (250 at 10 users to 100 at 10)") !=
         std::string::npos);
-  CHECK(text[0].find("at least 10 users at mean TPOT <= 50 ms to at least 10") !=
-        std::string::npos);
+  CHECK(text[0].find("at least 10 users at mean TPOT <= 50 ms without a standing queue to at "
+                     "least 10") != std::string::npos);
 }
 
 TEST_CASE("a point survives its text") {
