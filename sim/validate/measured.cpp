@@ -1,5 +1,6 @@
 #include "validate/measured.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -28,8 +29,9 @@ std::string optional_text(const CsvReader& csv, const char* column) {
 // published run names gives the GPUs really used.
 void recover_parallelism(const CsvReader& csv, MeasuredRow& row) {
   const int tp = static_cast<int>(csv.number_or("tp_size", 1, max_gpus, 1));
-  const int moe_tp = static_cast<int>(csv.number_or("moe_tp_size", 1, max_gpus, 1));
-  const int moe_ep = static_cast<int>(csv.number_or("moe_ep_size", 1, max_gpus, 1));
+  const int moe_tp = std::max(1, static_cast<int>(csv.number_or("moe_tp_size", 0, max_gpus, 1)));
+  // A few dense rows say 0 (no experts).
+  const int moe_ep = std::max(1, static_cast<int>(csv.number_or("moe_ep_size", 0, max_gpus, 1)));
   const double recorded_dp = csv.number_or("attention_dp_size", 0, max_gpus, -1);
   row.ep = moe_ep;
   if (recorded_dp < 0) {
