@@ -58,15 +58,25 @@ std::vector<std::string> models_of(const Rows& rows) {
   return {models.begin(), models.end()};
 }
 
-// From the default and from what the fit file holds; the better one.
+// From the default, from what the fit file holds, and, where R is an interval of whole steps that
+// arrivals wait for (no gradient leads there), from several intervals; the best one.
 catalog::ServingCosts fit_stack(const Rows& rows, unsigned threads) {
-  const catalog::ServingCosts present = rows.front()->steps->costs();
+  std::vector<catalog::ServingCosts> starts(1);
+  if (rows.front()->steps->costs().origin == "fitted") {
+    starts.push_back(rows.front()->steps->costs());
+  }
+  if (rows.front()->scenario.engine.policy == catalog::Policy::sglang) {
+    for (const double steps : {10.0, 30.0, 60.0}) {
+      starts.emplace_back();
+      starts.back().first_token_steps = steps;
+    }
+  }
   validate::FitOptions options;
   options.threads = threads;
-  auto best = validate::fit_serving(rows, catalog::ServingCosts{}, options);
-  if (present.origin == "fitted") {
-    const auto other = validate::fit_serving(rows, present, options);
-    if (other.loss_after < best.loss_after) best = other;
+  validate::ServingFit best;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto fit = validate::fit_serving(rows, starts[i], options);
+    if (i == 0 || fit.loss_after < best.loss_after) best = fit;
   }
   return best.costs;
 }
