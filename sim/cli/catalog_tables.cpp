@@ -103,7 +103,11 @@ std::vector<Row> data_sheet_rows() {
       {"host link", [](const Gpu& g) { return g.host_link.empty() ? "-" : g.host_link; }},
       {"NIC", [](const Gpu& g) { return g.nic.empty() ? "-" : g.nic; }},
       {"power", [](const Gpu& g) { return g.power > 0 ? fixed(g.power, 0) + " W" : "-"; }},
-      {"software", [](const Gpu& g) { return g.software.stack + " " + g.software.minimum; }}};
+      {"software", [](const Gpu& g) {
+         const auto& software = g.software;
+         const bool named = software.minimum.rfind(software.stack, 0) == 0;
+         return named ? software.minimum : software.stack + " " + software.minimum;
+       }}};
   rows.insert(rows.end(), rest.begin(), rest.end());
   return rows;
 }

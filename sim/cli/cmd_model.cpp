@@ -24,6 +24,8 @@ constexpr std::uintmax_t most_bytes = 4u << 20;
 
 std::string read_file(const std::string& path) {
   std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw InputError(path + " is a folder; name the config.json in it");
   if (std::filesystem::file_size(path, error) > most_bytes && !error)
     throw InputError(path + " is larger than 4 MiB: not a config.json");
   std::ifstream in(path, std::ios::binary);

@@ -16,7 +16,7 @@ std::string grouped(double value, int decimals = 0) {
   if (point == std::string::npos) point = text.size();
   for (std::size_t i = point; i > 3;) {
     i -= 3;
-    text.insert(i, ",");
+    text.insert(i, 1, ',');
   }
   return text;
 }
