@@ -143,11 +143,11 @@ def test_a_closed_pipe_ends_quietly(bench):
 
 def test_an_interrupt_leaves_nothing(bench):
     process = subprocess.Popen(
-        [bench.binary, "compare", *LLAMA, "--isl", "2000", "--osl", "500", "--concurrency",
+        [bench.binary, "compare", *LLAMA, "--isl", "2000", "--osl", "5000", "--concurrency",
          "200,201,202,203,204,205,206,207", "--num-prompts", "60000", "--no-leap", "--output",
          "interrupted"], cwd=bench.folder, env=bench.environment, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL)
-    time.sleep(1)
+    time.sleep(0.4)
     process.send_signal(signal.SIGINT)
     code = process.wait(timeout=20)
     bench.check(code == 130, f"interrupted: exit {code}")
