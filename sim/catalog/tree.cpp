@@ -100,7 +100,9 @@ void write_block(const Tree& tree, int index, int indent, std::string& out) {
       out += "\n";
       write_block(tree, child, indent + 2, out);
     } else {
-      out += " " + (is_branch(c) ? flow_text(tree, child) : scalar_of(c, false)) + "\n";
+      out += ' ';
+      out += is_branch(c) ? flow_text(tree, child) : scalar_of(c, false);
+      out += '\n';
     }
   }
 }
