@@ -4,7 +4,10 @@ set -euo pipefail
 build=$1 here=$(cd "$(dirname "$0")" && pwd) work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
-cmake -S "$here" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+# The compiler and flags of BUILD: a sanitized library links only into a sanitized program.
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+cmake -S "$here" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DCMAKE_CXX_FLAGS="$(cached CMAKE_CXX_FLAGS)" >/dev/null
 cmake --build "$work/consumer" >/dev/null
 cd "$work"
 env -u SERVEGRID_DATA SERVEGRID_DATA="$work/prefix/share/servegrid" "$work/consumer/consumer"
