@@ -94,8 +94,10 @@ std::vector<Row> data_sheet_rows() {
       {"formats in hardware",
        [](const Gpu& g) {
          std::string text;
-         for (const auto f : g.hardware_formats)
-           text += (text.empty() ? "" : " ") + std::string(catalog::name(f));
+         for (const auto f : g.hardware_formats) {
+           if (!text.empty()) text += ' ';
+           text += catalog::name(f);
+         }
          return text.empty() ? std::string("-") : text;
        }},
       {"FP8 variant", [](const Gpu& g) { return g.fp8_variant.empty() ? "-" : g.fp8_variant; }},

@@ -183,8 +183,12 @@ std::string run_text(const study::Point& p) {
 std::string run_csv(const study::Point& p) {
   std::string names, values;
   for (const auto& [name, value] : p.summary) {
-    names += (names.empty() ? "" : ",") + name;
-    values += (values.empty() ? "" : ",") + fmt::format("{:.10g}", value);
+    if (!names.empty()) {
+      names += ',';
+      values += ',';
+    }
+    names += name;
+    values += fmt::format("{:.10g}", value);
   }
   return names + '\n' + values + '\n';
 }

@@ -27,7 +27,7 @@ std::string grouped(std::string digits) {
   if (point == std::string::npos) point = digits.size();
   for (std::size_t i = point; i > first + 3;) {
     i -= 3;
-    digits.insert(i, ",");
+    digits.insert(i, 1, ',');
   }
   return digits;
 }
@@ -82,7 +82,10 @@ std::string csv_field(const std::string& text) {
 std::string Table::csv() const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
-    for (std::size_t c = 0; c < cells.size(); ++c) out += (c > 0 ? "," : "") + csv_field(cells[c]);
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (c > 0) out += ',';
+      out += csv_field(cells[c]);
+    }
     out += '\n';
   };
   line(header_);
