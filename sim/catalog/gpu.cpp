@@ -229,6 +229,17 @@ Gpu load_gpu(const Value& v, const std::string& name, const std::string& file) {
   }
   gpu.fits = text_or(v, "fits");
   gpu.inherits_fits_from = text_or(v, "inherits_fits_from");
+  if (const Value x = v.find("inherited_efficiency"); x.present()) {
+    if (gpu.inherits_fits_from.empty()) {
+      throw x.error("inherited_efficiency without inherits_fits_from: name the relative first");
+    }
+    gpu.inherited_gemm = x.at("gemm").number(0.05, 2);
+    gpu.inherited_bandwidth = x.at("bandwidth").number(0.05, 2);
+    gpu.facts.push_back({"inherited_efficiency",
+                         x.at("gemm").text() + ", " + x.at("bandwidth").text(),
+                         x.at("source").text(), "", ""});
+    x.no_unknown_keys();
+  }
   for (Fact& fact : read_facts(v)) gpu.facts.push_back(std::move(fact));
   v.no_unknown_keys();
   return gpu;

@@ -99,6 +99,9 @@ struct Gpu {
   Achieved achieved;
   std::string fits;                // name of the fit file this GPU uses; empty = its own name
   std::string inherits_fits_from;  // nearest relative when it has no fits of its own
+  // What this GPU achieves of its peaks over what the relative does of its own: scales inherited
+  // efficiencies.
+  double inherited_gemm = 1, inherited_bandwidth = 1;
   std::vector<Fact> facts;
   std::string file;                     // where it was read
   std::vector<std::string> overridden;  // paths changed by --set: results are labelled what-if

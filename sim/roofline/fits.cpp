@@ -236,6 +236,11 @@ const KernelFit* Fits::best(const FitFile& file, const std::string& engine, cons
 
 ChosenFit Fits::chosen(const KernelFit& f, const std::string& gpu, bool inherited) const {
   ChosenFit c{f, inherited ? Trust::inherited : Trust::measured, {}};
+  if (inherited) {
+    c.fit.ec *= gpu_->inherited_gemm;
+    c.fit.eb = std::min(c.fit.eb * gpu_->inherited_bandwidth, largest_bandwidth_fraction);
+    c.fit.ea *= gpu_->inherited_bandwidth;
+  }
   const bool named = !f.kernel_source.empty() && f.kernel_source != "all";
   c.source = (inherited ? "inherited from " : "fit ") + gpu + "/" + f.engine + " " + f.op +
              (f.dtype.empty() ? "" : " " + f.dtype) + (named ? " " + f.kernel_source : "") + " (" +
@@ -256,6 +261,10 @@ std::vector<std::string> Fits::engines_for(const std::string& op, const std::str
   if (engine_ == "vllm" && op.rfind("mla_", 0) == 0) return {"trtllm", "sglang", "vllm"};
   if (engine_ == "sglang" && op == "mla_decode" && dtype == "fp8" && hopper) {
     return {"trtllm", "sglang", "vllm"};
+  }
+  // TensorRT-LLM serves MXFP4 experts on Hopper with the Triton kernel that vLLM's table has.
+  if (engine_ == "trtllm" && op == "moe" && hopper && dtype.find("mxfp4") != std::string::npos) {
+    return {"trtllm", "vllm", "sglang"};
   }
   if (engine_ == "vllm" || engine_ == "atom") return {engine_, "vllm", "trtllm", "sglang"};
   if (engine_ == "sglang") return {"sglang", "trtllm", "vllm"};

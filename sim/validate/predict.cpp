@@ -14,10 +14,6 @@ namespace {
 
 using catalog::Format;
 
-bool starts_with(const std::string& text, const char* prefix) {
-  return text.rfind(prefix, 0) == 0;
-}
-
 // What the data call the weights -> the checkpoint's own format: MoE FP8 checkpoints are
 // block-scaled, gpt-oss is MXFP4 whatever the label, int4 means group 32 of W4A16.
 Format weights_of(const MeasuredRow& row, const catalog::Model& model) {
@@ -32,20 +28,15 @@ Format weights_of(const MeasuredRow& row, const catalog::Model& model) {
   return parsed == Format::fp8 && block_scaled ? Format::fp8_block : parsed;
 }
 
-// The rows do not record the KV cache's type. What their queues imply (docs/validation.md): vLLM on
-// H100 kept 16 bit; on H200 and Blackwell FP8 for dense models and gpt-oss; TensorRT-LLM FP8 except
-// gpt-oss on Hopper; SGLang its 16-bit default.
+// The rows do not record the KV cache's type. What their queues imply (docs/validation.md): FP8
+// under quantised weights, except SGLang's 16-bit default and dense models of vLLM on H100.
 Format kv_cache_of(const MeasuredRow& row, const catalog::Model& model, const catalog::Gpu& gpu,
                    Format weights) {
   if (!row.kv_cache.empty()) return catalog::parse_format(row.kv_cache);
   if (weights == Format::bf16 || row.engine == "sglang") return Format::bf16;
-  const bool gpt_oss = model.native_format == Format::mxfp4;
-  const bool blackwell = starts_with(gpu.architecture, "Blackwell");
-  if (row.engine == "trtllm") return gpt_oss && !blackwell ? Format::bf16 : Format::fp8;
-  if (gpt_oss) return blackwell ? Format::fp8 : Format::bf16;
   const bool dense = std::all_of(model.layers.begin(), model.layers.end(),
                                  [](const auto& group) { return group.mlp.experts == 0; });
-  return dense && gpu.name != "h100-sxm" ? Format::fp8 : Format::bf16;
+  return dense && row.engine == "vllm" && gpu.name == "h100-sxm" ? Format::bf16 : Format::fp8;
 }
 
 // "0.19.0rc1.post2" -> {0, 19, 0}: the leading numbers.
@@ -125,6 +116,9 @@ catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
   s.knobs = s.engine.defaults_on(s.gpu);
   s.knobs.kv_cache = kv_cache_of(row, s.model, s.gpu, s.weights);
   s.knobs.max_num_seqs = std::max<std::int64_t>(s.knobs.max_num_seqs, row.concurrency);
+  // TensorRT-LLM's default would not start a prompt longer than what decoding leaves of the token
+  // budget; runs that serve such prompts must have switched chunking on.
+  s.knobs.enable_chunked_prefill = true;
   if (s.knobs.max_model_len == 0) s.knobs.max_model_len = s.model.max_context;
   s.workload.kind = catalog::WorkloadSpec::Kind::closed;
   s.workload.concurrent = row.concurrency;
