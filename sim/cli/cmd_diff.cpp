@@ -23,8 +23,9 @@ std::string table_text(const std::vector<study::Difference>& all) {
     Table table({"key", "A", "B"});
     for (const auto& d : all)
       if (d.kind == kind) table.row({d.key, d.a, d.b});
-    if (!table.empty())
-      out += (out.empty() ? "" : "\n") + std::string(title) + '\n' + table.text("  ");
+    if (table.empty()) continue;
+    if (!out.empty()) out += '\n';
+    out += std::string(title) + '\n' + table.text("  ");
   }
   const bool asked = std::any_of(all.begin(), all.end(),
                                  [](const study::Difference& d) { return d.kind == "scenario"; });
