@@ -1,6 +1,7 @@
 """Runs the command in a scratch folder and counts what is not as expected."""
 import json
 import os
+import resource
 import subprocess
 import tempfile
 
@@ -9,6 +10,9 @@ class Bench:
     def __init__(self, binary, source):
         self.binary = os.path.abspath(binary)
         self.source = source
+        with open(self.binary, "rb") as file:
+            # A sanitised build may take longer where a test limits the time.
+            self.slowness = 5 if b"__asan_init" in file.read() else 1
         self.folder = tempfile.mkdtemp(prefix="servegrid-cli-")
         self.failures = []
         self.checks = 0
@@ -32,6 +36,12 @@ class Bench:
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=timeout)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    @staticmethod
+    def processor_time():
+        """Of all commands run so far [s]: limits are ours, not those of what else runs on the machine."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
 
     def check(self, condition, what):
         self.checks += 1
