@@ -28,12 +28,7 @@ MeasuredRow row(std::int64_t concurrency, int gpus, double ttft, double tpot) {
 }
 
 Scored score(const MeasuredRow& r, const std::string& gpu, double ttft, double tpot) {
-  Scored s;
-  s.row = &r;
-  s.gpu = gpu;
-  s.engine = "vllm";
-  s.model = "m";
-  s.weights = "fp8";
+  Scored s{&r, gpu, "vllm", "m", "fp8", {}};
   s.prediction.ttft_ms = ttft;
   s.prediction.tpot_ms = tpot;
   return s;
