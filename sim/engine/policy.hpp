@@ -32,8 +32,6 @@ class Policy {
   virtual void left(const State& /*state*/, Slot /*slot*/) {}
   /// Nothing runs.
   virtual void idle() {}
-  /// Arrivals are seen after each step that holds prefill, whatever the polling interval.
-  [[nodiscard]] virtual bool sees_arrivals_after_prefill() const { return true; }
 };
 
 std::unique_ptr<Policy> make_vllm(const ReplicaConfig& config);

@@ -93,7 +93,7 @@ struct Replica::Impl {
   void complete(Ticks now);
   void report_first_tokens(Ticks now);
   void finish(Ticks now);
-  void see_arrivals(Ticks now);
+  void see_arrivals();
   void begin(Ticks now);
   void set_times(Ticks now);
   void limit_horizon();
@@ -105,7 +105,7 @@ struct Replica::Impl {
   Plan plan_;
   Steps now_;                       // the epoch in progress ends after plan_.steps of its steps
   Ticks start_at_ = 0;              // mode starting
-  std::int64_t poll_, phase_ = 0;   // decode steps since arrivals were looked at
+  std::int64_t poll_, phase_ = 0;   // steps since arrivals were looked at
   std::int64_t first_token_steps_;  // in 2^-20
   std::vector<Slot> promoted_;      // scratch
   std::vector<roofline::PrefillChunk> chunks_;  // scratch
@@ -203,7 +203,7 @@ void Replica::Impl::complete(Ticks now) {
     promoted_.push_back(c.slot);
   }
   report_first_tokens(now);
-  see_arrivals(now);
+  see_arrivals();
   finish(now);
 }
 
@@ -238,18 +238,13 @@ void Replica::Impl::finish(Ticks now) {
   }
 }
 
-// The scheduler looks at arrivals every poll_ decode steps, and after a step with prefill. All
-// looks of a leap are caught up here: the last one decides what was seen.
-void Replica::Impl::see_arrivals(Ticks now) {
-  Ticks looked = now;
-  if (plan_.chunks.empty() || !policy->sees_arrivals_after_prefill()) {
-    const std::int64_t k = (phase_ + plan_.steps) / poll_ * poll_ - phase_;
-    phase_ = (phase_ + plan_.steps) % poll_;
-    if (k < 1) return;
-    looked = now_.boundary(k);
-  } else {
-    phase_ = 0;
-  }
+// The scheduler looks at arrivals every poll_ steps while anything runs. All looks of a leap are
+// caught up here: the last one decides what was seen.
+void Replica::Impl::see_arrivals() {
+  const std::int64_t k = (phase_ + plan_.steps) / poll_ * poll_ - phase_;
+  phase_ = (phase_ + plan_.steps) % poll_;
+  if (k < 1) return;
+  const Ticks looked = now_.boundary(k);
   while (!state.inbox.empty() && state[state.inbox.front()].submitted < looked) {
     state.waiting.push_back(state.inbox.front());
     state.inbox.pop_front();

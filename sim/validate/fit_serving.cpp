@@ -157,7 +157,7 @@ ServingFit fit_serving(std::vector<PreparedRow*> all, const ServingCosts& start,
       dx = dx.cwiseMax(-1.0).cwiseMin(1.0);
       const Eigen::VectorXd trial = problem.residuals(x + dx);
       if (trial.squaredNorm() < r.squaredNorm()) {
-        improved = trial.squaredNorm() < (1 - 1e-3) * r.squaredNorm();
+        improved = trial.squaredNorm() < (1 - 3e-4) * r.squaredNorm();
         x += dx;
         r = trial;
         lambda = std::max(lambda / 4, 1e-4);

@@ -19,7 +19,7 @@ struct ServingFit {
 };
 
 struct FitOptions {
-  int iterations = 12;  // Gauss-Newton steps
+  int iterations = 20;  // Gauss-Newton steps
   unsigned threads = 2;
   std::string leave_out_model;  // catalogue name: rows of this model are not fitted
 };

@@ -75,6 +75,20 @@ bool wants_more_than_pool(const PreparedRow& p, std::int64_t capacity_tokens) {
          static_cast<double>(capacity_tokens);
 }
 
+// Prompt and output tokens a second that the measurement implies, as FLOPs of the active weights,
+// above the highest rate that the GPUs have for any format: not a run of this load.
+bool faster_than_peak(const MeasuredRow& row, const catalog::Scenario& s) {
+  const double mean_share = 1 - row.protocol.spread / 2;
+  const double tokens =
+      static_cast<double>(row.concurrency) * mean_share * static_cast<double>(row.isl + row.osl);
+  const double seconds =
+      1e-3 * (row.ttft_ms + mean_share * static_cast<double>(row.osl) * row.tpot_ms);
+  double peak = 0;
+  for (const auto& [format, rate] : s.gpu.peak) peak = std::max(peak, rate);
+  return seconds > 0 && row.ttft_ms > 0 && row.tpot_ms > 0 &&
+         2 * memory::active_parameters(s.model) * tokens / seconds > peak * row.gpus;
+}
+
 }  // namespace
 
 const catalog::EngineProfile& Preparer::engine_at(const std::string& engine,
@@ -139,6 +153,10 @@ PreparedRow Preparer::prepare(const MeasuredRow& row) {
     p.gpu_key = p.scenario.gpu.name;
     p.engine_key = p.scenario.engine.engine;
     model::check(model::deployment_of(p.scenario));
+    if (faster_than_peak(row, p.scenario)) {
+      p.skip = "faster than the GPUs' peak allows";
+      return p;
+    }
     const auto ledger = memory::size(p.scenario, {});
     if (!ledger.fits) {
       p.skip = "does not fit in memory";

@@ -87,13 +87,14 @@ TEST_CASE("SGLang: the head is admitted at the first step at which the decaying 
   CHECK(o.counters.events < 10);
 }
 
-TEST_CASE("SGLang: arrivals are polled every so many decode steps, and after prefill") {
+TEST_CASE("SGLang: arrivals are polled every so many steps") {
   Scenario s = toy(500);
   s.times.poll = 4;
   s.requests = {request(0, 0, 4, 50), request(1, 3, 4, 1), request(2, 31, 4, 1)};
-  // 15: after the prompt of 0. 30: decode steps end at 40, 50, 60, 70.
-  CHECK(events(run(s, true)).at(2) == "15 scheduled 1 cached 0");
-  CHECK(events(run(s, true)).at(5) == "70 scheduled 2 cached 0");
+  // The prompt of 0 ends at 15, decode steps at 25, 35 and 45: the fourth step sees 1 and 2, whose
+  // prompts share one batch.
+  CHECK(events(run(s, true)).at(2) == "45 scheduled 1 cached 0");
+  CHECK(events(run(s, true)).at(3) == "45 scheduled 2 cached 0");
 }
 
 TEST_CASE("SGLang: a remainder above 4096 tokens is booked as 4096") {
