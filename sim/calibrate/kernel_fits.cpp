@@ -118,7 +118,8 @@ double evaluate(Operator op, const KernelBase& base, const double* x, const Prep
   switch (op) {
     case Operator::gemm: {
       const GemmFit f{x[0], x[1], x[2], x[3], x[4], 0, x[5]};
-      return f.t0 + gemm_streaming_seconds(f, base, r.m, r.n, r.k, p.weight, p.activation);
+      return gemm_floor_seconds(f, r.k) +
+             gemm_streaming_seconds(f, base, r.m, r.n, r.k, p.weight, p.activation);
     }
     case Operator::prefill_attention: {
       const PrefillAttentionFit f{x[0], x[1], x[2], x[3]};

@@ -59,6 +59,7 @@ void check(const ReplicaConfig& c, const roofline::StepTimes& steps) {
   require(c.knobs.max_num_batched_tokens >= 1, "max_num_batched_tokens must be at least 1");
   require(c.knobs.long_prefill_token_threshold >= 0,
           "long_prefill_token_threshold must not be negative");
+  require(c.knobs.stream_interval >= 1, "stream_interval must be at least 1");
   require(c.knobs.watermark >= 0 && c.knobs.watermark < 1, "watermark must be in [0, 1)");
   require(steps.windows().size() < roofline::max_context_classes, "too many sliding windows");
   if (c.policy == catalog::Policy::sglang) {
@@ -209,21 +210,25 @@ void Replica::Impl::complete(Ticks now) {
 
 // What the client sees later than the engine: a delay, and R times the duration of the decode step
 // that the sequences decoding now would take. The stream stays that far behind until its end, so
-// that time per output token is the engine's.
+// that time per output token is the engine's. With stream_interval the first token leaves with the
+// bundle it is in: so many more of those steps.
 void Replica::Impl::report_first_tokens(Ticks now) {
-  Ticks at = -1;
+  Ticks step = -1, delay = 0;
   for (const Slot slot : promoted_) {
     Sequence& s = state[slot];
     if (s.generated != 1) continue;
-    if (at < 0) {
+    if (step < 0) {
       const roofline::DecodeCost cost = state.steps.decode(state.decodes.size());
       const roofline::ContextTokens context = state.decodes.context();
-      Ticks step = cost.base;
+      step = cost.base;
       for (std::size_t c = 0; c < context.size(); ++c) step += cost.per_token[c] * context[c];
-      at = now + state.steps.first_token_delay() + ((step * first_token_steps_) >> 20);
+      delay = state.steps.first_token_delay() + ((step * first_token_steps_) >> 20);
     }
-    s.delay = at - now;
-    state.listener.first_token(s.request.id, at);
+    const std::int64_t bundle =
+        std::min(state.config.knobs.stream_interval, s.request.output_tokens);
+    s.delay = delay;
+    s.first_token = now + delay + step * (bundle - 1);
+    state.listener.first_token(s.request.id, s.first_token);
   }
 }
 
@@ -233,7 +238,7 @@ void Replica::Impl::finish(Ticks now) {
     state.stop(slot, true);
     ++state.counters.completed;
     const Sequence& s = state[slot];
-    state.listener.finished(s.request.id, now + s.delay);
+    state.listener.finished(s.request.id, std::max(now + s.delay, s.first_token));
     state.destroy(slot);
   }
 }

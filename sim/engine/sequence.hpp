@@ -15,6 +15,7 @@ struct Sequence {
   PrefixCache::Hold hold;
   Ticks submitted = 0;
   Ticks delay = 0;               // from a step's end to the client: every token's, set by the first
+  Ticks first_token = 0;         // as reported
   std::int64_t generated = 0;    // tokens, while not decoding
   std::int64_t computed = 0;     // tokens with KV, while prefilling
   std::int64_t blocks = 0;       // held for tokens, while prefilling

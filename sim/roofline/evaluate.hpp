@@ -91,8 +91,8 @@ void emit_gemms(const Table& t, const Shape& s, double pf, double alpha, Sink&& 
     const double m = gemm_rows(g, s);
     if (m <= 0) continue;
     const double compute = gemm_compute(g, m), memory = gemm_memory(g, m);
-    const double scale = pf * g.count, floor = scale * alpha * g.fit.t0;
-    const double stream = g.fit.tk * g.k + p_norm(compute, memory, g.fit.p);
+    const double scale = pf * g.count, floor = scale * alpha * gemm_floor_seconds(g.fit, g.k);
+    const double stream = p_norm(compute, memory, g.fit.p);
     sink(Emitted{g.label, g.count, scale * stream + floor, floor, g.count * 2 * m * g.n * g.k,
                  g.count * gemm_bytes(g, m), 0, compute > memory ? Bound::compute : Bound::memory});
   }

@@ -53,13 +53,17 @@ inline double gemm_compute_seconds(const GemmFit& f, const KernelBase& base, dou
   return waves * base.processors * 2 * rows * 128 * k / (base.peak * f.ec);
 }
 
-/// Seconds without the floor t0. `weight_bytes` and `activation_bytes` are bytes per element with
+/// The part that no row count changes: launch and the walk over K.
+inline double gemm_floor_seconds(const GemmFit& f, double k) {
+  return f.t0 + f.tk * k;
+}
+
+/// Seconds without that floor. `weight_bytes` and `activation_bytes` are bytes per element with
 /// scales; the output is 2 bytes an element.
 inline double gemm_streaming_seconds(const GemmFit& f, const KernelBase& base, double m, double n,
                                      double k, double weight_bytes, double activation_bytes) {
   const double bytes = n * k * weight_bytes + m * k * activation_bytes + 2 * m * n;
-  return f.tk * k +
-         p_norm(gemm_compute_seconds(f, base, m, n, k), bytes / (base.bandwidth * f.eb), f.p);
+  return p_norm(gemm_compute_seconds(f, base, m, n, k), bytes / (base.bandwidth * f.eb), f.p);
 }
 
 /// Attention of a prefill: t0 + FLOPs (1 + q0/q) + bytes.

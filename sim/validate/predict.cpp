@@ -130,6 +130,7 @@ catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
   s.knobs = s.engine.defaults_on(s.gpu);
   s.knobs.kv_cache = kv_cache_of(row, s.model, s.gpu, s.weights);
   s.knobs.max_num_seqs = std::max<std::int64_t>(s.knobs.max_num_seqs, row.concurrency);
+  s.knobs.stream_interval = row.protocol.stream_interval;
   // TensorRT-LLM's default would not start a prompt longer than what decoding leaves of the token
   // budget; runs that serve such prompts must have switched chunking on.
   s.knobs.enable_chunked_prefill = true;

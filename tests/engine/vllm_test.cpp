@@ -218,6 +218,16 @@ TEST_CASE("reported times: a delay and R steps, the same for every token of a st
                                       "1128 finished 1"});
 }
 
+TEST_CASE("a stream interval holds the first token back, not the end") {
+  Scenario s = toy(40);
+  s.config.knobs.stream_interval = 3;
+  s.requests = {request(0, 0, 4, 5), request(1, 1000, 4, 2)};
+  // 15 and two more steps of 10; the second has one more token only.
+  CHECK(events(run(s, true)) == Lines{"0 scheduled 0 cached 0", "35 first_token 0", "55 finished 0",
+                                      "1000 scheduled 1 cached 0", "1025 first_token 1",
+                                      "1025 finished 1"});
+}
+
 TEST_CASE("what can never run is rejected with the arithmetic") {
   Scenario s = toy(6);
   s.config.knobs.max_model_len = 30;
