@@ -65,7 +65,7 @@ std::vector<study::Case> cases_of(const Parsed& parsed, const Common& common,
 std::string table_text(const std::vector<study::Point>& points,
                        const std::vector<study::SetUp>& set_ups,
                        const std::vector<std::string>& headline) {
-  std::string out = points_table(points, false).text();
+  std::string out = points_table(points).text();
   const Table costs = costs_table(set_ups);
   if (!costs.empty()) out += '\n' + costs.text();
   for (const auto& sentence : headline) out += '\n' + sentence + '\n';
@@ -117,13 +117,13 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
       if (one.invalid.empty()) scenarios += "---\n# " + one.label + '\n' + resolved(one);
     const HoldInterrupts hold;
     study::write_folder(common.output, {{"points.json", json},
-                                        {"points.csv", points_table(points, true).csv()},
+                                        {"points.csv", points_csv(points)},
                                         {"scenarios.resolved.yaml", scenarios}});
   }
   if (common.format == OutputFormat::json)
     print(json);
   else if (common.format == OutputFormat::csv)
-    print(points_table(points, true).csv());
+    print(points_csv(points));
   else
     print(table_text(points, set_ups, sentences));
   return any ? 0 : static_cast<int>(Exit::infeasible);

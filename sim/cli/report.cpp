@@ -41,12 +41,11 @@ std::string prefix_hit(const study::Point& p) {
 
 }  // namespace
 
-Table points_table(const std::vector<study::Point>& points, bool wide) {
-  std::vector<std::string> header = {"set-up",       "users",        "resident",    "running",
-                                     "waiting",      "TTFT ms mean", "TTFT ms p99", "TPOT ms mean",
-                                     "TPOT ms p99",  "out tok/s",    "preempt",     "KV use %",
-                                     "prefix hit %", "what binds"};
-  if (wide) header.insert(header.end(), {"label", "feasible", "reason", "nearest", "trust"});
+Table points_table(const std::vector<study::Point>& points) {
+  const std::vector<std::string> header = {
+      "set-up",       "users",       "resident",     "running",     "waiting",
+      "TTFT ms mean", "TTFT ms p99", "TPOT ms mean", "TPOT ms p99", "out tok/s",
+      "preempt",      "KV use %",    "prefix hit %", "what binds"};
   Table table(header);
   for (const auto& p : points) {
     std::vector<std::string> cells = {p.set_up, load_of(p)};
@@ -68,16 +67,41 @@ Table points_table(const std::vector<study::Point>& points, bool wide) {
     } else {
       cells.resize(13, "-");
       cells[2] = "no";
-      cells.push_back(p.reason + (p.nearest.empty() || wide ? "" : "; " + p.nearest));
-    }
-    if (wide) {
-      const std::vector<std::string> more = {p.label, p.feasible ? "true" : "false", p.reason,
-                                             p.nearest, p.trust};
-      cells.insert(cells.end(), more.begin(), more.end());
+      cells.push_back(p.reason + (p.nearest.empty() ? "" : "; " + p.nearest));
     }
     table.row(cells);
   }
   return table;
+}
+
+std::string points_csv(const std::vector<study::Point>& points) {
+  // Columns of the summary in the order of the first point that has them; a metric may be
+  // undefined.
+  std::vector<std::string> metrics;
+  for (const auto& p : points) {
+    for (const auto& [name, value] : p.summary) {
+      if (std::find(metrics.begin(), metrics.end(), name) == metrics.end()) metrics.push_back(name);
+    }
+  }
+  std::string out =
+      "label,set_up,model,weights,gpu,engine,gpus,replicas,users,request_rate,feasible,reason,"
+      "nearest,context_tokens,kv_capacity_tokens,resident_conversations,may_not_fit,binds,trust";
+  for (const auto& name : metrics) out += ',' + name;
+  out += '\n';
+  for (const auto& p : points) {
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{:.10g},{},{},{},{},{},{:.10g},{},{},{}",
+                    csv_field(p.label), csv_field(p.set_up), csv_field(p.model), p.weights,
+                    csv_field(p.gpu), csv_field(p.engine), p.gpus, p.replicas, p.users, p.rate,
+                    p.feasible, csv_field(p.reason), csv_field(p.nearest), p.context_tokens,
+                    p.kv_tokens, p.resident, p.may_not_fit, csv_field(p.binds), csv_field(p.trust));
+    for (const auto& name : metrics) {
+      const auto value = p.metric(name);
+      out += value ? fmt::format(",{:.10g}", *value) : ",";
+    }
+    out += '\n';
+  }
+  return out;
 }
 
 Table costs_table(const std::vector<study::SetUp>& set_ups) {

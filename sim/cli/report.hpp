@@ -14,7 +14,9 @@ std::string run_text(const study::Point& point);
 std::string run_csv(const study::Point& point);
 
 /// One row a point. `wide` adds the columns that only a file needs.
-Table points_table(const std::vector<study::Point>& points, bool wide);
+Table points_table(const std::vector<study::Point>& points);
+/// One line a point, plain numbers, metrics under the names of `vllm bench serve`.
+std::string points_csv(const std::vector<study::Point>& points);
 
 /// Set-ups with their prices.
 Table costs_table(const std::vector<study::SetUp>& set_ups);

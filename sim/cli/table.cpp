@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <regex>
 
 namespace servegrid::cli {
 
@@ -79,12 +81,22 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
+// "1,234.5" -> "1234.5": grouping is for people.
+static std::string ungrouped(const std::string& cell) {
+  static const std::regex grouped_number("[-+~]?[0-9]{1,3}(,[0-9]{3})+(\\.[0-9]+)?");
+  if (!std::regex_match(cell, grouped_number)) return cell;
+  std::string plain;
+  std::copy_if(cell.begin(), cell.end(), std::back_inserter(plain),
+               [](char c) { return c != ','; });
+  return plain;
+}
+
 std::string Table::csv() const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     for (std::size_t c = 0; c < cells.size(); ++c) {
       if (c > 0) out += ',';
-      out += csv_field(cells[c]);
+      out += csv_field(ungrouped(cells[c]));
     }
     out += '\n';
   };
