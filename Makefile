@@ -47,8 +47,10 @@ tidy: dev-deps ## clang-tidy over the sources
 	@run-clang-tidy -quiet -p build/dev '$(CURDIR)/sim/.*'
 
 fuzz: dev-deps ## each fuzz target for FUZZ_SECONDS (default 60)
-	@cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DSERVEGRID_FUZZ=ON >/dev/null
-	@cmake --build build/fuzz
+	@cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSERVEGRID_FUZZ=ON \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' \
+	  -DCMAKE_CXX_FLAGS='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined' >/dev/null
+	@cmake --build build/fuzz --target fuzz_targets
 	@tools/run-fuzz build/fuzz $${FUZZ_SECONDS:-60}
 
 clean: ## remove build/ and results/
