@@ -106,14 +106,18 @@ void adjust_vllm(const Value& engine, Knobs& k) {
   }
 }
 
+bool refuses(const std::string& says) {
+  return says == "no" || says == "false" || says.starts_with("no:") || says.starts_with("no ");
+}
+
 void check_runs(const Value& at, const Scenario& s) {
   const auto it = s.gpu.software.engines.find(s.engine.engine);
   if (it == s.gpu.software.engines.end()) return;
   const std::string& says = it->second;
-  if (says == "no" || says == "false" || says.starts_with("no:") || says.starts_with("no ")) {
+  if (refuses(says)) {
     std::string runs;
     for (const auto& [engine, how] : s.gpu.software.engines) {
-      if (how.starts_with("yes") || how == "true") runs += (runs.empty() ? "" : ", ") + engine;
+      if (!refuses(how)) runs += (runs.empty() ? "" : ", ") + engine;
     }
     throw at.error(fmt::format("{} does not run on {} ({}){}", s.engine.engine, s.gpu.title,
                                printable(says), runs.empty() ? "" : "; these do: " + runs));

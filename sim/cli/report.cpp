@@ -31,7 +31,8 @@ std::string percent(double share) {
 
 std::string load_of(const study::Point& p) {
   if (p.users > 0) return std::to_string(p.users);
-  return p.rate > 0 ? number(p.rate, 3) + " /s" : "trace";
+  if (p.rate > 0) return number(p.rate, 3) + " /s";
+  return p.workload.empty() ? "-" : p.workload;
 }
 
 std::string prefix_hit(const study::Point& p) {

@@ -315,7 +315,7 @@ void Replica::Impl::record() {
   const bool prefill = !plan_.chunks.empty();
   const std::int64_t n = plan_.decodes ? state.decodes.size() : 0;
   if (open_ && !prefill && record_.prefill_tokens == 0 && record_.sequences == n &&
-      record_.step_growth == now_.growth &&
+      record_.running == state.running && record_.step_growth == now_.growth &&
       record_.first_step + record_.steps * record_.step_growth == now_.first) {
     return;
   }
@@ -332,6 +332,7 @@ void Replica::Impl::record() {
   const std::int64_t context = state.decodes.context()[0];
   record_.context_tokens = plan_.decodes ? context : 0;
   record_.waiting = state.in_queue();
+  record_.running = state.running;
   record_.blocks_used = state.pool.used();
   record_.first_step = now_.first;
   record_.step_growth = now_.growth;

@@ -39,6 +39,7 @@ struct Epoch {
   std::int64_t context_tokens = 0;   // at its start
   std::int64_t waiting = 0;
   std::int64_t blocks_used = 0;  // at its start
+  std::int64_t running = 0;      // admitted: decoding ones and those whose prompt is not complete
   Ticks first_step = 0;          // duration of the first step
   Ticks step_growth = 0;         // each later step takes this much longer
 };

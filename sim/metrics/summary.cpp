@@ -175,7 +175,7 @@ TimeAverages time_averages(const RunResult& result, int replicas) {
         to_seconds(steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2));
     const double usage = pool > 0 ? static_cast<double>(e.blocks_used) / pool : 0;
     out.busy_seconds += seconds;
-    out.running += seconds * static_cast<double>(e.sequences);
+    out.running += seconds * static_cast<double>(e.running);
     out.waiting += seconds * static_cast<double>(e.waiting);
     out.kv_mean += seconds * usage;
     out.kv_peak = std::max(out.kv_peak, usage);

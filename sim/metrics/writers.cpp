@@ -86,7 +86,7 @@ std::string timeline_csv(const RunResult& result) {
   fmt::memory_buffer out;
   out.append(std::string_view(
       "replica,start_s,steps,sequences,prefill_tokens,prefill_context,context_tokens,waiting,"
-      "blocks_used,first_step_s,step_growth_s\n"));
+      "blocks_used,first_step_s,step_growth_s,running\n"));
   for (const Epoch& e : result.timeline) {
     fmt::format_to(std::back_inserter(out), FMT_COMPILE("{},"), e.replica);
     put_time(out, e.start);
@@ -95,7 +95,8 @@ std::string timeline_csv(const RunResult& result) {
                    e.blocks_used);
     put_time(out, e.first_step);
     // A growth is far below 1 ns: as a number with 6 digits.
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE(",{:.6g}\n"), to_seconds(e.step_growth));
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE(",{:.6g},{}\n"), to_seconds(e.step_growth),
+                   e.running);
   }
   return fmt::to_string(out);
 }

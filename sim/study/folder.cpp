@@ -71,8 +71,10 @@ void check_output_folder(const std::string& path) {
   if (error) throw InputError("--output " + path + ": " + error.message());
 }
 
-void write_folder(const std::string& path, const Files& files) {
-  check_output_folder(path);
+void write_folder(const std::string& name, const Files& files) {
+  check_output_folder(name);
+  // A link to a folder keeps being one: what it points to is replaced.
+  const std::string path = fs::is_directory(name) ? fs::canonical(name).string() : name;
   const fs::path partial = beside(path, ".partial-"), old = beside(path, ".old-");
   std::error_code error;
   try {

@@ -9,6 +9,7 @@
 #include "cluster/simulate.hpp"
 #include "model/deployment.hpp"
 #include "study/attribution.hpp"
+#include "study/resources.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::study {
@@ -146,6 +147,7 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
   point.prices = s.prices;
   point.context_tokens = conversation_tokens(s.workload);
   size_point(s, point);
+  if (point.feasible) check_resources(s, point.context_tokens, true);
   return point;
 }
 
@@ -153,6 +155,7 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
                metrics::RunResult* result) {
   Point point = describe(s, label);
   if (!point.feasible) return point;
+  check_resources(s, point.context_tokens, leap);
   memory::Options options;
   options.context_tokens = point.context_tokens;
   const memory::Ledger ledger = memory::size(s, options);

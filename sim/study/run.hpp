@@ -63,7 +63,8 @@ struct Point {
   [[nodiscard]] int all_gpus() const { return gpus * replicas; }
 };
 
-/// Everything known of a point before it is simulated. Infeasible ones carry the reason.
+/// Everything known of a point before it is simulated. Infeasible ones carry the reason. Throws
+/// InputError when simulating it would exhaust the machine (resources.hpp).
 Point describe(const catalog::Scenario& scenario, const std::string& label);
 
 /// Sizes and simulates. `result` may be null. Throws RunError when the run fails; a point that does

@@ -31,8 +31,9 @@ void Log::epoch(const metrics::Epoch& e) {
   epochs.push_back(e);
   add(str(e.start) + " epoch steps " + str(e.steps) + " n " + str(e.sequences) + " prefill " +
       str(e.prefill_tokens) + " over " + str(e.prefill_context) + " context " +
-      str(e.context_tokens) + " waiting " + str(e.waiting) + " blocks " + str(e.blocks_used) +
-      " first " + str(e.first_step) + " growth " + str(e.step_growth));
+      str(e.context_tokens) + " running " + str(e.running) + " waiting " + str(e.waiting) +
+      " blocks " + str(e.blocks_used) + " first " + str(e.first_step) + " growth " +
+      str(e.step_growth));
 }
 
 Outcome run(const Scenario& s, bool leap, bool submit_first) {

@@ -37,12 +37,13 @@ TEST_CASE("one request: its prompt, then a step a token") {
   Scenario s = toy(8);
   s.requests = {request(0, 0, 5, 3)};
   // The first token comes at the end of the prompt's step; 6 tokens take 2 blocks of 4.
-  CHECK(run(s, true).lines ==
-        Lines{"0 scheduled 0 cached 0", "16 first_token 0",
-              "0 epoch steps 1 n 0 prefill 5 over 0 context 0 waiting 0 blocks 2 first 16 growth 0",
-              "36 finished 0",
-              "16 epoch steps 2 n 1 prefill 0 over 0 context 6 waiting 0 blocks 2 first 10 growth "
-              "0"});
+  CHECK(run(s, true).lines == Lines{"0 scheduled 0 cached 0", "16 first_token 0",
+                                    "0 epoch steps 1 n 0 prefill 5 over 0 context 0 running 1 "
+                                    "waiting 0 blocks 2 first 16 growth 0",
+                                    "36 finished 0",
+                                    "16 epoch steps 2 n 1 prefill 0 over 0 context 6 running 1 "
+                                    "waiting 0 blocks 2 first 10 growth "
+                                    "0"});
 }
 
 TEST_CASE("out of blocks: the tail of running is preempted, recomputed first, not in that step") {
@@ -51,20 +52,22 @@ TEST_CASE("out of blocks: the tail of running is preempted, recomputed first, no
   const Outcome o = run(s, true);
   // 28: both take a third block for tokens 9 to 12. 68: two blocks wanted, none free: 1 goes. 78: 0
   // is done, 1 computes its 8 + 5 tokens again, which gives its sixth.
-  CHECK(
-      o.lines ==
-      Lines{"0 scheduled 0 cached 0", "0 scheduled 1 cached 0", "28 first_token 0",
-            "28 first_token 1",
-            "0 epoch steps 1 n 0 prefill 16 over 0 context 0 waiting 0 blocks 4 first 28 growth 0",
-            "68 preempted 1",
-            "28 epoch steps 4 n 2 prefill 0 over 0 context 18 waiting 0 blocks 6 first 10 growth "
-            "0",
-            "78 finished 0",
-            "68 epoch steps 1 n 1 prefill 0 over 0 context 13 waiting 1 blocks 4 first 10 growth "
-            "0",
-            "102 finished 1",
-            "78 epoch steps 1 n 0 prefill 13 over 0 context 0 waiting 0 blocks 4 first 24 growth "
-            "0"});
+  CHECK(o.lines == Lines{"0 scheduled 0 cached 0", "0 scheduled 1 cached 0", "28 first_token 0",
+                         "28 first_token 1",
+                         "0 epoch steps 1 n 0 prefill 16 over 0 context 0 running 2 waiting 0 "
+                         "blocks 4 first 28 growth 0",
+                         "68 preempted 1",
+                         "28 epoch steps 4 n 2 prefill 0 over 0 context 18 running 2 waiting 0 "
+                         "blocks 6 first 10 growth "
+                         "0",
+                         "78 finished 0",
+                         "68 epoch steps 1 n 1 prefill 0 over 0 context 13 running 1 waiting 1 "
+                         "blocks 4 first 10 growth "
+                         "0",
+                         "102 finished 1",
+                         "78 epoch steps 1 n 0 prefill 13 over 0 context 0 running 1 waiting 0 "
+                         "blocks 4 first 24 growth "
+                         "0"});
   CHECK(o.counters.preemptions == 1);
   CHECK(o.counters.tokens_recomputed == 13);
   CHECK(o.counters.tokens_prefilled == 16);
@@ -99,7 +102,7 @@ TEST_CASE("chunks take what the decoding sequences leave of the budget") {
   CHECK(o.epochs.at(3).start == 53);
   CHECK(o.epochs.at(3).prefill_tokens == 2);
   CHECK(o.lines.at(3) ==
-        "0 epoch steps 1 n 0 prefill 8 over 0 context 0 waiting 0 blocks 2 first "
+        "0 epoch steps 1 n 0 prefill 8 over 0 context 0 running 2 waiting 0 blocks 2 first "
         "19 growth 0");
   CHECK(events(o).at(3) == "66 first_token 1");
   CHECK(events(o).at(4) == "66 finished 1");

@@ -34,6 +34,7 @@ inline servegrid::metrics::RunResult small_run() {
   prefill.start = to_ticks(0.25);
   prefill.steps = 1;
   prefill.prefill_tokens = 100;
+  prefill.running = 1;
   prefill.first_step = to_ticks(0.25);
   metrics::Epoch decode;
   decode.start = to_ticks(0.5);
@@ -42,6 +43,7 @@ inline servegrid::metrics::RunResult small_run() {
   decode.context_tokens = 101;
   decode.blocks_used = 7;
   decode.waiting = 2;
+  decode.running = 1;
   decode.first_step = to_ticks(0.125);
   decode.step_growth = to_ticks(0.25);
   run.timeline = {prefill, decode};

@@ -42,7 +42,7 @@ TEST_CASE("the summary of a small run is what one works out by hand", "[metrics]
                                                                 {"p99_itl_ms", 867.5},
                                                                 {"median_e2el_ms", 2750},
                                                                 {"preemptions", 0},
-                                                                {"mean_running", 0.5},
+                                                                {"mean_running", 0.5625},
                                                                 {"mean_waiting", 1},
                                                                 {"mean_kv_cache_usage", 0.35},
                                                                 {"peak_kv_cache_usage", 0.7},

@@ -22,7 +22,7 @@ TEST_CASE("requests.csv and timeline.csv", "[metrics]") {
                                 "0.500000000,2.500000000,\n"));
   CHECK_THAT(requests, Contains(",rejected,1,1,0,0,0.000000000,,,,\"too long, \"\"really\"\"\"\n"));
   CHECK_THAT(timeline_csv(small_run()),
-             Contains("\n0,0.500000000,4,1,0,0,101,2,7,0.125000000,0.25\n"));
+             Contains("\n0,0.500000000,4,1,0,0,101,2,7,0.125000000,0.25,1\n"));
 }
 
 TEST_CASE("a time is rounded to the nanosecond, carry included", "[metrics]") {

@@ -46,6 +46,19 @@ TEST_CASE("a folder that holds something else is refused and left alone") {
   CHECK_THROWS_AS(study::check_output_folder((scratch.path / "thesis.tex").string()), InputError);
 }
 
+TEST_CASE("a link to a folder stays a link, and the result is where it points") {
+  const Scratch scratch;
+  const fs::path disk = scratch.path / "disk", link = scratch.path / "link";
+  fs::create_directories(disk);
+  fs::create_directory_symlink(disk, link);
+  study::write_folder(link.string(), {{"summary.json", "1"}});
+  CHECK(fs::is_symlink(link));
+  CHECK(content(disk / "summary.json") == "1");
+  study::write_folder(link.string() + "/", {{"summary.json", "2"}});
+  CHECK(fs::is_symlink(link));
+  CHECK(content(disk / "summary.json") == "2");
+}
+
 TEST_CASE("an empty or absent folder is free") {
   const Scratch scratch;
   CHECK_NOTHROW(study::check_output_folder(scratch.path.string()));

@@ -1,0 +1,72 @@
+#include "study/resources.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "metrics/result.hpp"
+#include "units/error.hpp"
+
+namespace servegrid::study {
+
+namespace {
+
+// Memory of SimGrid's full routing table, measured: 127 MB for 1,000 GPUs.
+constexpr double bytes_per_route = 127;
+// Beside its record: its place in the driver and three latencies that are sorted.
+constexpr double bytes_beside_record = 64;
+
+double mean_of(const catalog::LengthSpec& spec) {
+  return spec.kind == catalog::LengthSpec::Kind::uniform ? (spec.low + spec.high) / 2 : spec.mean;
+}
+
+}  // namespace
+
+Resources resources_of(const catalog::Scenario& s, std::int64_t tokens) {
+  Resources out;
+  out.requests = static_cast<double>(s.workload.requests);
+  // The timeline keeps an epoch for each step that holds prefill, and one or two until the next.
+  const double chunk =
+      static_cast<double>(std::max<std::int64_t>(1, s.knobs.max_num_batched_tokens));
+  const double epochs = std::ceil(static_cast<double>(tokens) / chunk) + 2;
+  out.bytes_per_request =
+      sizeof(metrics::RequestRecord) + bytes_beside_record + epochs * sizeof(metrics::Epoch);
+  out.gpus = static_cast<double>(s.replicas) * s.parallel.gpus();
+  out.bytes_of_routes = out.gpus * out.gpus * bytes_per_route;
+  double together = static_cast<double>(s.knobs.max_num_seqs) * s.replicas;
+  if (s.workload.concurrent > 0)
+    together = std::min(together, static_cast<double>(s.workload.concurrent));
+  out.single_steps = out.requests * mean_of(s.workload.output) / std::max(1.0, together);
+  return out;
+}
+
+void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap) {
+  const Resources r = resources_of(scenario, tokens);
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  if (r.bytes() > max_simulation_bytes) {
+    const bool requests = r.requests * r.bytes_per_request >= r.bytes_of_routes;
+    const double room =
+        max_simulation_bytes - (requests ? r.bytes_of_routes : r.requests * r.bytes_per_request);
+    std::string advice =
+        requests ? fmt::format("at most {:.0f} fit: --num-prompts N or --set workload.requests=N",
+                               std::floor(std::max(0.0, room) / r.bytes_per_request))
+                 : fmt::format("at most {:.0f} GPUs fit: --replicas N or --set replicas=N",
+                               std::floor(std::sqrt(std::max(0.0, room) / bytes_per_route)));
+    throw InputError(fmt::format(
+        "too large to simulate: {:.0f} requests x up to {:.0f} B (their record and the steps of a "
+        "prompt) + {:.0f}^2 pairs of GPUs x {:.0f} B = {:.1f} GiB, above the limit of {:.0f} GiB\n"
+        "  {}",
+        r.requests, r.bytes_per_request, r.gpus, bytes_per_route, r.bytes() / gib,
+        max_simulation_bytes / gib, advice));
+  }
+  if (!leap && r.single_steps > max_single_steps) {
+    throw InputError(
+        fmt::format("too long without leaps: at least {:.3g} steps, one event each, above the "
+                    "limit of {:.0e}\n  leave --no-leap out: the result is the same bit for bit",
+                    r.single_steps, max_single_steps));
+  }
+}
+
+}  // namespace servegrid::study

@@ -1,0 +1,27 @@
+// What a simulation will need, before it starts: a scenario that would exhaust the machine is
+// refused with the arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include "catalog/scenario.hpp"
+
+namespace servegrid::study {
+
+constexpr double max_simulation_bytes = 8.0 * 1024 * 1024 * 1024;
+constexpr double max_single_steps = 1e9;  // one event each: without leaps
+
+struct Resources {
+  double requests = 0, bytes_per_request = 0;  // at most
+  double gpus = 0, bytes_of_routes = 0;        // SimGrid's platform: a route per pair of GPUs
+  double single_steps = 0;                     // decode steps, at least: events without leaps
+  [[nodiscard]] double bytes() const { return requests * bytes_per_request + bytes_of_routes; }
+};
+
+/// `tokens` is what a request holds at its end, on average.
+Resources resources_of(const catalog::Scenario& scenario, std::int64_t tokens);
+
+/// Throws InputError when the estimate is above the limits, saying what to lower.
+void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap);
+
+}  // namespace servegrid::study
