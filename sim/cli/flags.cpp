@@ -229,7 +229,7 @@ std::string default_requests(const Parsed& parsed) {
   for (const auto& given : parsed.list("concurrency"))
     for (const auto& part : split(given))
       most = std::max<std::int64_t>(most, std::atoll(part.c_str()));
-  return std::to_string(10 * std::min<std::int64_t>(most, 100000));
+  return std::to_string(10 * std::min<std::int64_t>(most, 10'000'000));  // more are refused
 }
 
 void need(const Parsed& parsed, const char* flag, const char* example) {
