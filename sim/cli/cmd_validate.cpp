@@ -1,9 +1,9 @@
 // `servegrid validate`: predicted against measured serving runs.
-#include <fstream>
 #include <thread>
 
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "metrics/atomic_write.hpp"
 #include "units/error.hpp"
 #include "validate/validate.hpp"
 
@@ -19,14 +19,14 @@ int validate_command(const Args& args) {
       "The columns\nare in docs/validation.md.\n";
   spec.examples =
       "  servegrid validate --measured runs.csv\n"
-      "  servegrid validate --measured runs.csv --leave-out-models --format json\n"
+      "  servegrid validate --measured runs.csv --leave-out model --format json\n"
       "  servegrid validate --measured runs.csv --rows predicted.csv\n";
   spec.options.add_options()("measured", po::value<std::string>()->value_name("FILE"),
                              "measured runs, CSV")("rows",
                                                    po::value<std::string>()->value_name("FILE"),
                                                    "write every row with its prediction, CSV")(
-      "leave-out-models", po::bool_switch(),
-      "predict each model with serving costs that were fitted without it")(
+      "leave-out", po::value<std::string>()->value_name("model"),
+      "'model': predict each model with serving costs that were fitted without it")(
       "tpot-limit", po::value<std::string>()->value_name("MS"),
       "limit of the largest-concurrency question, in whole milliseconds (default 20)")(
       "jobs", po::value<std::string>()->value_name("N"),
@@ -41,15 +41,16 @@ int validate_command(const Args& args) {
   options.measured = parsed->text("measured");
   options.threads = common.jobs > 0 ? static_cast<unsigned>(common.jobs)
                                     : std::max(1u, std::thread::hardware_concurrency());
-  options.leave_out_models = parsed->values["leave-out-models"].as<bool>();
+  if (parsed->has("leave-out")) {
+    if (parsed->text("leave-out") != "model") {
+      throw InputError("--leave-out takes 'model', not '" + parsed->text("leave-out") + "'");
+    }
+    options.leave_out_models = true;
+  }
   options.tpot_limit_ms = static_cast<double>(parsed->integer("tpot-limit", 1, 100000, 20));
   const validate::Report report = validate::validate(options);
   if (parsed->has("rows")) {
-    const std::string path = parsed->text("rows");
-    std::ofstream out(path, std::ios::binary);
-    out << validate::rows_csv(report);
-    out.close();
-    if (!out) throw RunError("cannot write " + path);
+    metrics::write_file_atomically(parsed->text("rows"), validate::rows_csv(report));
   }
   if (common.format == OutputFormat::json)
     print(validate::to_json(report) + '\n');
