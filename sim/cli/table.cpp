@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <regex>
 
 namespace servegrid::cli {
 
@@ -83,8 +82,13 @@ std::string csv_field(const std::string& text) {
 
 // "1,234.5" -> "1234.5": grouping is for people.
 static std::string ungrouped(const std::string& cell) {
-  static const std::regex grouped_number("[-+~]?[0-9]{1,3}(,[0-9]{3})+(\\.[0-9]+)?");
-  if (!std::regex_match(cell, grouped_number)) return cell;
+  const std::size_t first = cell.find_first_of("0123456789");
+  const bool number =
+      first <= 1 && cell.find_first_not_of("0123456789,.", first) == std::string::npos;
+  const std::size_t comma = cell.find(',');
+  if (!number || comma == std::string::npos || comma > first + 3 || comma + 4 > cell.size()) {
+    return cell;
+  }
   std::string plain;
   std::copy_if(cell.begin(), cell.end(), std::back_inserter(plain),
                [](char c) { return c != ','; });
