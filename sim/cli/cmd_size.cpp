@@ -8,6 +8,7 @@
 #include "cli/table.hpp"
 #include "memory/ledger.hpp"
 #include "model/deployment.hpp"
+#include "model/format_support.hpp"
 #include "study/run.hpp"
 #include "units/error.hpp"
 #include "units/quantity.hpp"
@@ -69,7 +70,7 @@ const char* rule_name(memory::Rule rule) {
 
 std::string set_up(const catalog::Scenario& s) {
   return fmt::format("{} in {} on {} x {} (TP {}, PP {}, EP {}, DP {}), KV cache {}, {}",
-                     s.model.title, catalog::name(s.weights), s.parallel.gpus(), s.gpu.title,
+                     s.model.title, model::weights_text(s), s.parallel.gpus(), s.gpu.title,
                      s.parallel.tp, s.parallel.pp, s.parallel.ep, s.parallel.dp,
                      catalog::name(s.knobs.kv_cache), s.engine.name);
 }

@@ -8,6 +8,7 @@
 
 #include "cluster/simulate.hpp"
 #include "model/deployment.hpp"
+#include "model/format_support.hpp"
 #include "study/attribution.hpp"
 #include "study/resources.hpp"
 #include "units/error.hpp"
@@ -131,7 +132,7 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
   Point point;
   point.label = label;
   point.model = s.model.name;
-  point.weights = std::string(catalog::name(s.weights));
+  point.weights = model::weights_text(s);
   point.gpu = s.gpu.name;
   point.gpu_title = s.gpu.title;
   point.engine = s.engine.name;

@@ -76,6 +76,10 @@ def test_catalog(bench):
 
 def test_size(bench):
     size = bench.json(0, "size", *LLAMA, "--context", "8192")
+    out, _ = bench.exits(0, "size", "--model", "llama-3.1-70b", "--gpu", "h100", "--tp", "4", "--weights", "nvfp4")
+    bench.check("nvfp4 (dequantised: bf16 math)" in out, "a format without units says how it runs")
+    out, _ = bench.exits(0, "size", "--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "nvfp4")
+    bench.check("dequantised" not in out, "a native format does not")
     for key in ("fits", "weights_bytes_per_gpu", "kv_bytes_per_token_per_gpu", "kv_capacity_tokens",
                 "conversations", "gpus_needed", "ledger"):
         bench.check(key in size, f"size JSON has {key}")
