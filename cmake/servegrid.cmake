@@ -4,7 +4,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(servegrid_options INTERFACE)
 target_compile_features(servegrid_options INTERFACE cxx_std_20)
-target_compile_options(servegrid_options INTERFACE -Wall -Wextra -ffp-contract=off)
+# Warnings are ours, not those of who links us; no contraction, so that results are the same bytes everywhere.
+target_compile_options(servegrid_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> -ffp-contract=off)
 target_include_directories(servegrid_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/sim>
                                                        $<INSTALL_INTERFACE:include/servegrid>)
 
