@@ -46,6 +46,12 @@ EngineProfile::SizeClass load_class(const Value& v, Policy policy) {
 
 }  // namespace
 
+const std::vector<std::string>& policy_names() {
+  static const std::vector<std::string> names = {"vllm_v1", "sglang", "trtllm",       "vllm_v0",
+                                                 "sarathi", "orca",   "static_batch", "atom"};
+  return names;
+}
+
 EngineProfile load_engine(const Value& v, const std::string& name, const std::string& file) {
   EngineProfile e;
   e.name = name;
@@ -56,7 +62,7 @@ EngineProfile load_engine(const Value& v, const std::string& name, const std::st
   e.version = word(v.at("version"));
   e.date = word(v.at("date"));
   e.aliases = texts_or(v, "aliases");
-  e.policy = static_cast<Policy>(choice(v.at("policy"), {"vllm_v1", "sglang", "trtllm"}));
+  e.policy = static_cast<Policy>(choice(v.at("policy"), policy_names()));
   e.facts.push_back({"", "", word(v.at("source")), e.date, ""});
   e.memory = load_rule(v.at("memory"));
   const Value defaults = v.at("defaults");
@@ -125,15 +131,9 @@ std::vector<std::int64_t> sglang_graphs(const Knobs& knobs, const Gpu& gpu, int 
 std::vector<std::int64_t> default_graph_sizes(Policy policy, const Knobs& knobs, const Gpu& gpu,
                                               int tp) {
   if (!knobs.graph_sizes.empty()) return knobs.graph_sizes;
-  switch (policy) {
-    case Policy::vllm_v1:
-      return vllm_graphs(knobs, gpu);
-    case Policy::sglang:
-      return sglang_graphs(knobs, gpu, tp);
-    case Policy::trtllm:
-      return {};  // stated by the profile
-  }
-  return {};
+  if (policy == Policy::vllm_v1) return vllm_graphs(knobs, gpu);
+  if (policy == Policy::sglang) return sglang_graphs(knobs, gpu, tp);
+  return {};  // stated by the profile, or none
 }
 
 }  // namespace servegrid::catalog

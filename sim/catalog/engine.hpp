@@ -12,7 +12,10 @@
 
 namespace servegrid::catalog {
 
-enum class Policy { vllm_v1, sglang, trtllm };
+enum class Policy { vllm_v1, sglang, trtllm, vllm_v0, sarathi, orca, static_batch, atom };
+
+/// The names of the policies in the profiles, in the order of the enumeration.
+const std::vector<std::string>& policy_names();
 
 /// Host and serving costs per step (see docs/step-model.md); one row per (GPU, engine), fitted or
 /// default.
@@ -62,6 +65,10 @@ struct Knobs {
   std::int64_t max_prefill_tokens = 16384;  // SGLang
   double schedule_conservativeness = 1.0;   // SGLang
   bool guaranteed_no_evict = true;          // TensorRT-LLM GUARANTEED_NO_EVICT
+  bool by_priority = false;             // vLLM scheduling_policy; SGLang enable_priority_scheduling
+  bool longest_prefix = false;          // SGLang schedule_policy: lpm
+  bool swap_preempted = false;          // vLLM V0 preemption_mode: swap
+  double swap_space = 4.0 * (1 << 30);  // vLLM V0 [B of host memory a GPU]
   std::int64_t stream_interval = 1;
   std::vector<std::int64_t> graph_sizes;  // CUDA-graph batch sizes; empty = none
 };

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "catalog/load.hpp"
@@ -94,6 +95,21 @@ Knob conservativeness() {
           [](const Knobs& k) { return fmt::format("{}", k.schedule_conservativeness); }};
 }
 
+// Two words of the engine for a flag: the first means false.
+Knob either(const char* name, const char* no, const char* yes, bool Knobs::*field) {
+  return {name,
+          [=](const Value& v, Knobs& k) {
+            k.*field = choice(v, {no, yes}) == 1;
+          },
+          [=](const Knobs& k) { return k.*field ? yes : no; }};
+}
+
+Knob swap_space() {
+  return {"swap_space",
+          [](const Value& v, Knobs& k) { k.swap_space = v.quantity(Dimension::bytes, 0, 1e14); },
+          [](const Knobs& k) { return fmt::format("{} B", k.swap_space); }};
+}
+
 constexpr std::int64_t many_tokens = 1'000'000'000, many_requests = 10'000'000;
 
 const std::vector<Knob>& vllm_knobs() {
@@ -110,6 +126,7 @@ const std::vector<Knob>& vllm_knobs() {
       whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
       kv_cache(),
       flag("async_scheduling", &Knobs::async_scheduling),
+      either("scheduling_policy", "fcfs", "priority", &Knobs::by_priority),
       graphs("cudagraph_capture_sizes"),
   };
   return knobs;
@@ -127,6 +144,8 @@ const std::vector<Knob>& sglang_knobs() {
       whole("context_length", &Knobs::max_model_len, 0, many_tokens),
       kv_cache(),
       flag("enable_overlap_schedule", &Knobs::async_scheduling),
+      either("schedule_policy", "fcfs", "lpm", &Knobs::longest_prefix),
+      flag("enable_priority_scheduling", &Knobs::by_priority),
       whole("stream_interval", &Knobs::stream_interval, 1, 1'000'000),
       graphs("cuda_graph_bs"),
   };
@@ -150,6 +169,64 @@ const std::vector<Knob>& trtllm_knobs() {
   return knobs;
 }
 
+const std::vector<Knob>& vllm_v0_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_num_seqs", &Knobs::max_num_seqs, 1, many_requests),
+      whole("max_num_batched_tokens", &Knobs::max_num_batched_tokens, 1, many_tokens),
+      ratio("gpu_memory_utilization", &Knobs::memory_fraction, 0.01),
+      whole("block_size", &Knobs::block_size, 1, 65536),
+      flag("enable_prefix_caching", &Knobs::enable_prefix_caching),
+      ratio("watermark", &Knobs::watermark, 0),
+      either("preemption_mode", "recompute", "swap", &Knobs::swap_preempted),
+      swap_space(),
+      whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+      graphs("cudagraph_capture_sizes"),
+  };
+  return knobs;
+}
+
+const std::vector<Knob>& sarathi_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_num_seqs", &Knobs::max_num_seqs, 1, many_requests),
+      whole("chunk_size", &Knobs::max_num_batched_tokens, 1, many_tokens),
+      ratio("gpu_memory_utilization", &Knobs::memory_fraction, 0.01),
+      whole("block_size", &Knobs::block_size, 1, 65536),
+      ratio("watermark", &Knobs::watermark, 0),
+      whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+  };
+  return knobs;
+}
+
+// Orca and static batches: what they hold is max_model_len tokens for each of max_num_seqs.
+const std::vector<Knob>& reserving_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_num_seqs", &Knobs::max_num_seqs, 1, many_requests),
+      ratio("gpu_memory_utilization", &Knobs::memory_fraction, 0.01),
+      whole("block_size", &Knobs::block_size, 1, 65536),
+      whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+  };
+  return knobs;
+}
+
+const std::vector<Knob>& atom_knobs() {
+  static const std::vector<Knob> knobs = {
+      whole("max_num_seqs", &Knobs::max_num_seqs, 1, many_requests),
+      whole("max_num_batched_tokens", &Knobs::max_num_batched_tokens, 1, many_tokens),
+      ratio("gpu_memory_utilization", &Knobs::memory_fraction, 0.01),
+      whole("block_size", &Knobs::block_size, 1, 65536),
+      flag("enable_prefix_caching", &Knobs::enable_prefix_caching),
+      flag("enable_chunked_prefill", &Knobs::enable_chunked_prefill),
+      whole("long_prefill_token_threshold", &Knobs::long_prefill_token_threshold, 0, many_tokens),
+      whole("max_model_len", &Knobs::max_model_len, 0, many_tokens),
+      kv_cache(),
+      graphs("cudagraph_capture_sizes"),
+  };
+  return knobs;
+}
+
 const std::vector<Knob>& knobs_of(Policy policy) {
   switch (policy) {
     case Policy::vllm_v1:
@@ -158,9 +235,22 @@ const std::vector<Knob>& knobs_of(Policy policy) {
       return sglang_knobs();
     case Policy::trtllm:
       return trtllm_knobs();
+    case Policy::vllm_v0:
+      return vllm_v0_knobs();
+    case Policy::sarathi:
+      return sarathi_knobs();
+    case Policy::orca:
+    case Policy::static_batch:
+      return reserving_knobs();
+    case Policy::atom:
+      return atom_knobs();
   }
   return vllm_knobs();
 }
+
+constexpr std::array all_policies = {Policy::vllm_v1,      Policy::sglang,  Policy::trtllm,
+                                     Policy::vllm_v0,      Policy::sarathi, Policy::orca,
+                                     Policy::static_batch, Policy::atom};
 
 }  // namespace
 
@@ -181,7 +271,7 @@ std::vector<std::pair<std::string, std::string>> write_knobs(const Knobs& knobs,
 }
 
 bool is_knob(const std::string& name) {
-  for (const Policy policy : {Policy::vllm_v1, Policy::sglang, Policy::trtllm}) {
+  for (const Policy policy : all_policies) {
     for (const Knob& knob : knobs_of(policy)) {
       if (knob.name == name) return true;
     }
@@ -190,19 +280,12 @@ bool is_knob(const std::string& name) {
 }
 
 std::string length_knob(Policy policy) {
-  switch (policy) {
-    case Policy::vllm_v1:
-      return "max_model_len";
-    case Policy::sglang:
-      return "context_length";
-    case Policy::trtllm:
-      return "max_seq_len";
-  }
-  return {};
+  if (policy == Policy::sglang) return "context_length";
+  return policy == Policy::trtllm ? "max_seq_len" : "max_model_len";
 }
 
 std::string graph_knob(Policy policy) {
-  return knobs_of(policy).back().name;  // the last of each table
+  return knobs_of(policy).back().name;  // the last of each table that has one
 }
 
 }  // namespace servegrid::catalog

@@ -106,6 +106,18 @@ void adjust_vllm(const Value& engine, Knobs& k) {
   }
 }
 
+// vllm/config.py of 2024: without chunked prefill the budget holds the longest prompt.
+void adjust_vllm_v0(const Value& engine, Knobs& k) {
+  if (!engine.is_map() || !engine.find("max_num_batched_tokens").present()) {
+    k.max_num_batched_tokens = std::max<std::int64_t>(k.max_model_len, 2048);
+  } else if (k.max_num_batched_tokens < k.max_model_len) {
+    throw engine.find("max_num_batched_tokens")
+        .error(fmt::format("it must hold max_model_len = {} tokens: this policy has no chunked "
+                           "prefill",
+                           k.max_model_len));
+  }
+}
+
 bool refuses(const std::string& says) {
   return says == "no" || says == "false" || says.starts_with("no:") || says.starts_with("no ");
 }
@@ -143,6 +155,11 @@ void load_engine_part(const Value& engine, const Catalog& catalog, const Overrid
     k.max_model_len = s.model.max_context;
   }
   if (s.engine.policy == Policy::vllm_v1) adjust_vllm(engine, k);
+  if (s.engine.policy == Policy::vllm_v0) adjust_vllm_v0(engine, k);
+  // Whole prompts in one step: what a step may hold is as long as the longest.
+  if (s.engine.policy == Policy::orca || s.engine.policy == Policy::static_batch) {
+    k.max_num_batched_tokens = k.max_model_len;
+  }
   if (!engine.is_map() || !engine.find(graph_knob(s.engine.policy)).present()) {
     k.graph_sizes = default_graph_sizes(s.engine.policy, k, s.gpu, s.parallel.tp);
   }

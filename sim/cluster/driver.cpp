@@ -81,6 +81,7 @@ void Driver::arrive() {
   r.id = request.id;
   r.user = request.user;
   r.turn = request.turn;
+  r.priority = request.priority;
   r.replica = chosen;
   r.prompt_tokens = request.prompt_tokens;
   r.output_tokens = request.output_tokens;
@@ -105,6 +106,7 @@ void Driver::first_token(RequestId id, Ticks at) {
 
 void Driver::finished(RequestId id, Ticks at) {
   record(id).finish = at;
+  record(id).generated_tokens = record(id).output_tokens;
   record(id).outcome = metrics::Outcome::completed;
   ended(id, at, true);
 }

@@ -44,6 +44,8 @@ std::unique_ptr<Policy> make_policy(const ReplicaConfig& config) {
       return make_sglang(config);
     case catalog::Policy::trtllm:
       return make_trtllm(config);
+    default:
+      break;
   }
   throw RunError("engine: unknown scheduling policy");
 }

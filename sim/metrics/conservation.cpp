@@ -20,8 +20,8 @@ std::string text(std::int64_t value) {
 }
 
 struct Sums {
-  std::int64_t completed = 0, rejected = 0, in_flight = 0;
-  std::int64_t output_tokens = 0;  // of completed requests
+  std::int64_t completed = 0, rejected = 0, aborted = 0, in_flight = 0;
+  std::int64_t output_tokens = 0;  // of completed requests, and what aborted ones got
   std::int64_t preemptions = 0;
 };
 
@@ -46,8 +46,14 @@ Sums check_requests(const RunResult& result) {
             "request " + text(r.id) + " has more cached tokens than its prompt");
     sums.completed += r.outcome == Outcome::completed ? 1 : 0;
     sums.rejected += r.outcome == Outcome::rejected ? 1 : 0;
+    sums.aborted += r.outcome == Outcome::failed || r.outcome == Outcome::cancelled ? 1 : 0;
     sums.in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
     sums.preemptions += r.preemptions;
+    if (r.outcome == Outcome::failed || r.outcome == Outcome::cancelled) {
+      require(r.generated_tokens >= 0 && r.generated_tokens <= r.output_tokens, "tokens",
+              "request " + text(r.id) + " generated more tokens than it asked for");
+      sums.output_tokens += r.generated_tokens;
+    }
     if (r.outcome == Outcome::completed) {
       sums.output_tokens += r.output_tokens;
       require(r.finish <= result.end, "time order",
@@ -80,9 +86,10 @@ void check_timeline(const RunResult& result) {
 void check_conservation(const RunResult& result) {
   const Counters& c = result.counters;
   const Sums sums = check_requests(result);
-  require(c.requests == sums.completed + sums.rejected + sums.in_flight, "requests",
+  require(c.requests == sums.completed + sums.rejected + sums.aborted + sums.in_flight, "requests",
           text(c.requests) + " came in, " + text(sums.completed) + " completed + " +
-              text(sums.rejected) + " rejected + " + text(sums.in_flight) + " in flight");
+              text(sums.rejected) + " rejected + " + text(sums.aborted) +
+              " failed or cancelled + " + text(sums.in_flight) + " in flight");
   require(c.completed == sums.completed && c.rejected == sums.rejected, "requests",
           "the replicas count " + text(c.completed) + " completed and " + text(c.rejected) +
               " rejected, the records " + text(sums.completed) + " and " + text(sums.rejected));

@@ -12,7 +12,8 @@
 
 namespace servegrid::metrics {
 
-enum class Outcome : std::uint8_t { completed, rejected, in_flight };
+/// Rejected: refused on arrival. Failed: a timeout or a fault. Cancelled: its client went away.
+enum class Outcome : std::uint8_t { completed, rejected, failed, cancelled, in_flight };
 
 struct RequestRecord {
   std::int64_t id = 0;
@@ -21,11 +22,14 @@ struct RequestRecord {
   int turn = 0;
   int preemptions = 0;
   Outcome outcome = Outcome::in_flight;
-  std::int64_t prompt_tokens = 0, output_tokens = 0;
-  std::int64_t cached_tokens = 0;     // found in the prefix cache at first admission
-  Ticks arrival = 0, scheduled = 0;   // first scheduled
-  Ticks first_token = 0, finish = 0;  // as the client sees them
-  std::string reason;                 // of a rejection
+  int priority = 0;
+  std::int64_t prompt_tokens = 0, output_tokens = 0;  // as asked for
+  std::int64_t generated_tokens = 0;                  // output by its end
+  std::int64_t cached_tokens = 0;  // found in the prefix cache at first admission
+  Ticks arrival = 0;
+  Ticks scheduled = -1;                 // first scheduled; -1: never
+  Ticks first_token = -1, finish = -1;  // as the client sees them; -1: none
+  std::string reason;                   // of a rejection or failure
 };
 
 /// A stretch in which the batch composition did not change (or one step that held prefill).
@@ -45,7 +49,8 @@ struct Epoch {
 };
 
 struct Counters {
-  std::int64_t requests = 0, completed = 0, rejected = 0, preemptions = 0;
+  std::int64_t requests = 0, completed = 0, rejected = 0, aborted = 0, preemptions = 0;
+  std::int64_t swapped_out = 0, swapped_in = 0;  // blocks, to host memory and back
   std::int64_t blocks_allocated = 0, blocks_freed = 0;
   std::int64_t tokens_generated = 0, tokens_prefilled = 0, tokens_cached = 0, tokens_recomputed = 0;
   std::int64_t prefix_queries = 0, prefix_hits = 0;  // tokens

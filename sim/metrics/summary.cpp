@@ -91,8 +91,10 @@ bool meets(const RequestRecord& r, const SummaryOptions& o) {
 
 void add_throughput(Summary& out, const RunResult& result, const SummaryOptions& options) {
   double input = 0, output = 0;
-  std::int64_t completed = 0, good = 0, in_flight = 0;
+  std::int64_t completed = 0, good = 0, failed = 0, cancelled = 0, in_flight = 0;
   for (const RequestRecord& r : result.requests) {
+    failed += r.outcome == Outcome::failed ? 1 : 0;
+    cancelled += r.outcome == Outcome::cancelled ? 1 : 0;
     in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
     if (r.outcome != Outcome::completed) continue;
     ++completed;
@@ -104,6 +106,8 @@ void add_throughput(Summary& out, const RunResult& result, const SummaryOptions&
   const auto requests = static_cast<double>(completed);
   out.emplace_back("completed", requests);
   out.emplace_back("rejected", static_cast<double>(result.counters.rejected));
+  if (failed > 0) out.emplace_back("failed", static_cast<double>(failed));
+  if (cancelled > 0) out.emplace_back("cancelled", static_cast<double>(cancelled));
   if (in_flight > 0) out.emplace_back("in_flight", static_cast<double>(in_flight));
   out.emplace_back("duration", seconds);
   out.emplace_back("total_input_tokens", input);

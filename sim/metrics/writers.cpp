@@ -37,6 +37,10 @@ const char* name(Outcome outcome) {
       return "completed";
     case Outcome::rejected:
       return "rejected";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::cancelled:
+      return "cancelled";
     case Outcome::in_flight:
       break;
   }
@@ -70,10 +74,10 @@ std::string requests_csv(const RunResult& result) {
                    r.replica, name(r.outcome), r.prompt_tokens, r.output_tokens, r.cached_tokens,
                    r.preemptions);
     put_time(out, r.arrival);
-    const bool completed = r.outcome == Outcome::completed;
+    const bool served = r.outcome != Outcome::rejected && r.outcome != Outcome::in_flight;
     for (const Ticks t : {r.scheduled, r.first_token, r.finish}) {
       out.push_back(',');
-      if (completed) put_time(out, t);
+      if (served && t >= 0) put_time(out, t);
     }
     out.push_back(',');
     put_quoted(out, r.reason);
