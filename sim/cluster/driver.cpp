@@ -49,6 +49,10 @@ bool Driver::run(std::int64_t events) {
     const std::size_t first = heap_.front();
     const Ticks replica_time = next_[first];
     const Ticks arrival_time = arrivals_.empty() ? engine::never : arrivals_.top().arrival;
+    if (gives_up_before(std::min(replica_time, arrival_time))) {
+      give_up();
+      continue;
+    }
     if (replica_time == engine::never && arrival_time == engine::never) return false;
     if (std::min(replica_time, arrival_time) < now_) {
       throw RunError("event loop: an event lies before the one handled last");
@@ -86,12 +90,17 @@ void Driver::arrive() {
   r.prompt_tokens = request.prompt_tokens;
   r.output_tokens = request.output_tokens;
   r.arrival = request.arrival;
+  if (request.timeout > 0) deadlines_.push({request.arrival + request.timeout, request.id});
+  if (request.cancel_after > 0) {
+    deadlines_.push({request.arrival + request.cancel_after, request.id});
+  }
   ++fleet_.outstanding[replica];
   fleet_.replicas[replica].submit(request, now_);
   update(replica);
 }
 
 void Driver::scheduled(RequestId id, Ticks at, std::int64_t cached_tokens) {
+  if (record(id).outcome != metrics::Outcome::in_flight) return;  // its client has gone
   record(id).scheduled = at;
   record(id).cached_tokens = cached_tokens;
 }
@@ -101,12 +110,62 @@ void Driver::preempted(RequestId id, Ticks) {
 }
 
 void Driver::first_token(RequestId id, Ticks at) {
+  if (record(id).outcome != metrics::Outcome::in_flight) return;
   record(id).first_token = at;
 }
 
+// Whichever comes first ends the request for its client, who no longer waits for the engine.
+void Driver::left(RequestId id, Ticks at) {
+  const Request& request = in_flight_[static_cast<std::size_t>(id)];
+  metrics::RequestRecord& r = record(id);
+  const bool timed_out = request.timeout > 0 && at - request.arrival == request.timeout;
+  r.finish = at;
+  if (r.first_token > at) r.first_token = -1;
+  r.outcome = timed_out ? metrics::Outcome::failed : metrics::Outcome::cancelled;
+  r.reason = timed_out ? "timeout" : "cancelled by its client";
+  ended(id, at, false);
+}
+
+bool Driver::gives_up_before(Ticks limit) {
+  while (!deadlines_.empty()) {
+    const Deadline& next = deadlines_.top();
+    if (record(next.id).outcome == metrics::Outcome::in_flight) return next.at < limit;
+    deadlines_.pop();
+  }
+  return false;
+}
+
+void Driver::give_up() {
+  const Deadline deadline = deadlines_.top();
+  deadlines_.pop();
+  now_ = deadline.at;
+  const auto replica = static_cast<std::size_t>(record(deadline.id).replica);
+  fleet_.replicas[replica].abort(deadline.id, now_);
+  left(deadline.id, now_);
+  update(replica);
+}
+
+void Driver::aborted(RequestId id, Ticks, std::int64_t generated) {
+  record(id).generated_tokens = generated;
+}
+
 void Driver::finished(RequestId id, Ticks at) {
-  record(id).finish = at;
   record(id).generated_tokens = record(id).output_tokens;
+  if (record(id).outcome != metrics::Outcome::in_flight) {
+    ++unheard_;
+    return;  // its client had gone
+  }
+  const Request& request = in_flight_[static_cast<std::size_t>(id)];
+  const Ticks waited = at - request.arrival;
+  Ticks patience = engine::never;
+  for (const Ticks t : {request.timeout, request.cancel_after}) {
+    if (t > 0) patience = std::min(patience, t);
+  }
+  if (waited > patience) {  // the last tokens reach nobody
+    ++unheard_;
+    return left(id, request.arrival + patience);
+  }
+  record(id).finish = at;
   record(id).outcome = metrics::Outcome::completed;
   ended(id, at, true);
 }
@@ -137,6 +196,9 @@ metrics::RunResult Driver::take_result() {
     all.requests += one.requests;
     all.completed += one.completed;
     all.rejected += one.rejected;
+    all.aborted += one.aborted;
+    all.swapped_out += one.swapped_out;
+    all.swapped_in += one.swapped_in;
     all.preemptions += one.preemptions;
     all.blocks_allocated += one.blocks_allocated;
     all.blocks_freed += one.blocks_freed;
@@ -166,6 +228,8 @@ metrics::RunResult Driver::take_result() {
                      " neither ended nor has an event to wait for");
     }
   }
+  all.completed -= unheard_;
+  all.aborted += unheard_;
   if (options_.check) metrics::check_conservation(result_);
   return std::move(result_);
 }

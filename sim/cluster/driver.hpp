@@ -38,9 +38,15 @@ class Driver final : public engine::Listener {
   void first_token(workload::RequestId id, Ticks at) override;
   void finished(workload::RequestId id, Ticks at) override;
   void rejected(workload::RequestId id, Ticks at, const std::string& reason) override;
+  void aborted(workload::RequestId id, Ticks at, std::int64_t generated) override;
   void epoch(const metrics::Epoch& epoch) override;
 
   void arrive();
+  /// Whether a client that waits no longer is next, before `limit`; forgets those of ended
+  /// requests.
+  [[nodiscard]] bool gives_up_before(Ticks limit);
+  void give_up();
+  void left(workload::RequestId id, Ticks at);
   void ended(workload::RequestId id, Ticks at, bool completed);
   void update(std::size_t replica);
   void sift_up(std::size_t place);
@@ -61,6 +67,14 @@ class Driver final : public engine::Listener {
   std::priority_queue<workload::Request, std::vector<workload::Request>, Later> arrivals_;
   bool own_arrival_queued_ = false;
   workload::RequestId own_arrival_ = -1;
+  // When the client of a request in flight gives up (timeout, cancellation).
+  struct Deadline {
+    Ticks at;
+    workload::RequestId id;
+    bool operator<(const Deadline& o) const { return at != o.at ? at > o.at : id > o.id; }
+  };
+  std::priority_queue<Deadline> deadlines_;
+  std::int64_t unheard_ = 0;                  // requests finished after their client had gone
   std::vector<workload::Request> in_flight_;  // by id
   Ticks now_ = 0;
   metrics::RunResult result_;

@@ -7,6 +7,11 @@ namespace servegrid::engine {
 namespace {
 constexpr std::uint8_t clip_bit = 1U << 7;
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max() / 4;
+
+// Step counter at which the output reaches the client's cap (it may end before).
+std::int64_t cap_end(const Sequence& s) {
+  return s.request.prompt_tokens + s.request.output_cap() - s.offset;
+}
 }  // namespace
 
 DecodeSet::DecodeSet(std::vector<Sequence>& sequences, std::int64_t block_tokens,
@@ -40,18 +45,17 @@ void DecodeSet::add(Slot slot) {
   ++size_;
   sum_offset_ += s.offset;
   sum_prompt_ += s.request.prompt_tokens;
-  sum_output_ += s.request.output_tokens;
+  sum_output_ += s.request.output_cap();
   ++by_residue_[residue(s.offset)];
   for (Class& c : classes_) {
     ++c.growing;
     c.growing_offsets += s.offset;
     push(c.heap, c.window - s.offset, slot);
   }
-  const std::int64_t end = s.request.prompt_tokens + s.request.output_tokens - s.offset;
-  push(finish_, end, slot);
+  push(finish_, s.request.prompt_tokens + s.request.output_tokens - s.offset, slot);
   if (clip_ > 0) {
     ++clipped_;
-    push(unclip_, end - clip_, slot);
+    push(unclip_, cap_end(s) - clip_, slot);
   }
   settle();
 }
@@ -63,7 +67,7 @@ void DecodeSet::remove(Slot slot) {
   --size_;
   sum_offset_ -= s.offset;
   sum_prompt_ -= s.request.prompt_tokens;
-  sum_output_ -= s.request.output_tokens;
+  sum_output_ -= s.request.output_cap();
   --by_residue_[residue(s.offset)];
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     Class& c = classes_[i];
@@ -77,7 +81,7 @@ void DecodeSet::remove(Slot slot) {
   if (clip_ > 0) {
     if ((s.saturated & clip_bit) != 0) {
       --unclipped_;
-      unclipped_end_ -= s.request.prompt_tokens + s.request.output_tokens - s.offset;
+      unclipped_end_ -= cap_end(s);
     } else {
       --clipped_;
     }
@@ -103,7 +107,7 @@ void DecodeSet::settle() {
     s.saturated |= clip_bit;
     --clipped_;
     ++unclipped_;
-    unclipped_end_ += s.request.prompt_tokens + s.request.output_tokens - s.offset;
+    unclipped_end_ += cap_end(s);
     unclip_.pop();
   }
 }

@@ -15,7 +15,7 @@ namespace servegrid::engine {
 
 class DecodeSet {
  public:
-  /// `clip` > 0: also keep the sum of min(remaining output, clip).
+  /// `clip` > 0: also keep the sum of min(remaining output up to the cap, clip).
   DecodeSet(std::vector<Sequence>& sequences, std::int64_t block_tokens,
             std::span<const std::int64_t> windows, std::int64_t clip);
 

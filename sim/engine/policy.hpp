@@ -24,6 +24,8 @@ class Policy {
   /// not within this epoch. May be early (the plan then finds nothing to do), never late.
   [[nodiscard]] virtual std::int64_t may_admit(const State& state, Slot head,
                                                std::int64_t from) const = 0;
+  /// Whether a later arrival may be served before an earlier one.
+  [[nodiscard]] virtual bool reorders() const { return false; }
   /// After `steps` steps of a plan that let the decoding sequences run.
   virtual void decoded(std::int64_t /*steps*/) {}
   /// A sequence was admitted; it began to decode; it left the running list (decoding or not).
@@ -37,6 +39,11 @@ class Policy {
 std::unique_ptr<Policy> make_vllm(const ReplicaConfig& config);
 std::unique_ptr<Policy> make_sglang(const ReplicaConfig& config);
 std::unique_ptr<Policy> make_trtllm(const ReplicaConfig& config);
+std::unique_ptr<Policy> make_vllm_v0(const ReplicaConfig& config);
+std::unique_ptr<Policy> make_atom(const ReplicaConfig& config);
+std::unique_ptr<Policy> make_sarathi(const ReplicaConfig& config);
+std::unique_ptr<Policy> make_orca(const ReplicaConfig& config);
+std::unique_ptr<Policy> make_static_batch(const ReplicaConfig& config);
 PoolRules pool_rules(const ReplicaConfig& config);
 
 }  // namespace servegrid::engine

@@ -10,7 +10,8 @@ MixedPolicy::MixedPolicy(const ReplicaConfig& config, std::int64_t token_budget,
       budget_(token_budget),
       max_sequences_(std::min(max_sequences, token_budget)),
       long_threshold_(config.knobs.long_prefill_token_threshold),
-      chunked_(config.knobs.enable_chunked_prefill) {}
+      chunked_(config.knobs.enable_chunked_prefill),
+      by_priority_(config.knobs.by_priority) {}
 
 std::int64_t MixedPolicy::chunk_of(std::int64_t wanted, std::int64_t budget) const {
   if (long_threshold_ > 0) wanted = std::min(wanted, long_threshold_);
@@ -18,12 +19,9 @@ std::int64_t MixedPolicy::chunk_of(std::int64_t wanted, std::int64_t budget) con
   return std::min(wanted, budget);
 }
 
-// Running sequences take their blocks in list order and each failure preempts the tail of the list.
-// The tail is popped only while what is left of the list does not fit, and stops at the first that
-// does, so the outcome is the longest prefix of the list whose needs fit: no loop over the others.
 bool MixedPolicy::run_running(State& state, Ticks now, Plan& plan) {
   std::int64_t budget = budget_ - state.decodes.size();
-  std::int64_t chunk_blocks = 0;
+  chunk_blocks_ = 0;
   wanted_.clear();
   for (const Slot slot : state.partials) {
     const Sequence& s = state[slot];
@@ -32,22 +30,33 @@ bool MixedPolicy::run_running(State& state, Ticks now, Plan& plan) {
     if (tokens <= 0) break;
     budget -= tokens;
     wanted_.push_back({slot, tokens, state.chunk_blocks(s, tokens)});
-    chunk_blocks += wanted_.back().blocks;
+    chunk_blocks_ += wanted_.back().blocks;
   }
   bool preempted = false;
-  while (chunk_blocks + state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+  if (chunk_blocks_ + state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+    preempted = by_priority_ ? preempt_by_priority(state, now, plan) : preempt_tail(state, now);
+  }
+  state.pool.allocate(state.decodes.blocks_needed(0, 1));
+  for (const Wanted& w : wanted_) state.schedule_chunk(w.slot, w.tokens, plan);
+  return preempted;
+}
+
+// Running sequences take their blocks in list order and each failure preempts the tail of the list.
+// The tail is popped only while what is left of the list does not fit, and stops at the first that
+// does, so the outcome is the longest prefix of the list whose needs fit: no loop over the others.
+bool MixedPolicy::preempt_tail(State& state, Ticks now) {
+  bool preempted = false;
+  while (chunk_blocks_ + state.decodes.blocks_needed(0, 1) > state.pool.free()) {
     const Slot victim = state.newest;
     if (!wanted_.empty() && wanted_.back().slot == victim) {
-      chunk_blocks -= wanted_.back().blocks;
+      chunk_blocks_ -= wanted_.back().blocks;
       wanted_.pop_back();
     }
     left(state, victim);
     state.preempt(victim, true, now);
-    state.waiting.push_front(victim);
+    state.enqueue_front(victim);
     preempted = true;
   }
-  state.pool.allocate(state.decodes.blocks_needed(0, 1));
-  for (const Wanted& w : wanted_) state.schedule_chunk(w.slot, w.tokens, plan);
   return preempted;
 }
 
@@ -70,7 +79,12 @@ void MixedPolicy::run_waiting(State& state, Ticks now, Plan& plan) {
 }
 
 void MixedPolicy::plan(State& state, Ticks now, Plan& plan) {
-  const bool preempted = run_running(state, now, plan);
+  bool preempted = run_running(state, now, plan);
+  // A victim that was the first in the list leaves a step without work: the next one comes at once.
+  while (preempted && plan.chunks.empty() && state.decodes.size() == 0) {
+    state.release_held(plan);
+    preempted = run_running(state, now, plan);
+  }
   if (!preempted) run_waiting(state, now, plan);
   plan.decodes = state.decodes.size() > 0;
   if (!plan.chunks.empty()) {

@@ -13,6 +13,7 @@ class MixedPolicy : public Policy {
   void plan(State& state, Ticks now, Plan& plan) override;
   [[nodiscard]] std::int64_t may_admit(const State& state, Slot head,
                                        std::int64_t from) const override;
+  [[nodiscard]] bool reorders() const override { return by_priority_; }
 
  protected:
   /// Whether the pool lets a sequence in whose first chunk is `chunk` tokens. `free`: blocks left
@@ -25,17 +26,20 @@ class MixedPolicy : public Policy {
 
   const Pool pool_;
   const std::int64_t budget_, max_sequences_, long_threshold_;
-  const bool chunked_;
+  const bool chunked_, by_priority_;
 
  private:
   [[nodiscard]] std::int64_t chunk_of(std::int64_t wanted, std::int64_t budget) const;
   bool run_running(State& state, Ticks now, Plan& plan);
   void run_waiting(State& state, Ticks now, Plan& plan);
+  bool preempt_tail(State& state, Ticks now);
+  bool preempt_by_priority(State& state, Ticks now, Plan& plan);
   struct Wanted {
     Slot slot;
     std::int64_t tokens, blocks;
   };
   std::vector<Wanted> wanted_;
+  std::int64_t chunk_blocks_ = 0;  // that wanted_ asks for
 };
 
 }  // namespace servegrid::engine

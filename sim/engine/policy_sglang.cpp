@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "engine/policy.hpp"
+#include "engine/sglang_order.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::engine {
@@ -17,6 +18,7 @@ constexpr std::int64_t clip_tokens = sglang_clip_tokens;
 constexpr std::int64_t ratio_one = 1LL << 32;  // the new-token ratio is an integer in 2^-32
 constexpr double initial_ratio = 0.7, minimum_share = 0.14;
 constexpr std::int64_t decay_steps = 600, retract_decode_steps = 20;
+constexpr int preemption_threshold = 10;  // priority_scheduling_preemption_threshold
 
 // The ratio after d decode steps without a retraction: exact, so that leaps and steps agree.
 struct NewTokenRatio {
@@ -37,7 +39,9 @@ class SglangPolicy final : public Policy {
       : pool_(config.pool),
         max_running_(config.knobs.max_num_seqs),
         chunk_size_(config.knobs.enable_chunked_prefill ? config.knobs.max_num_batched_tokens : 0),
-        max_prefill_(config.knobs.max_prefill_tokens) {
+        max_prefill_(config.knobs.max_prefill_tokens),
+        by_priority_(config.knobs.by_priority),
+        longest_prefix_(config.knobs.longest_prefix && config.knobs.enable_prefix_caching) {
     const double first = std::min(1.0, initial_ratio * config.knobs.schedule_conservativeness);
     initial_ = std::llround(first * static_cast<double>(ratio_one));
     ratio_.minimum = std::llround(first * minimum_share * static_cast<double>(ratio_one));
@@ -49,6 +53,7 @@ class SglangPolicy final : public Policy {
   void plan(State& state, Ticks now, Plan& plan) override;
   [[nodiscard]] std::int64_t may_admit(const State& state, Slot head,
                                        std::int64_t from) const override;
+  [[nodiscard]] bool reorders() const override { return by_priority_ || longest_prefix_; }
   void decoded(std::int64_t steps) override { ratio_.steps += steps; }
   void decodes(const State& state, Slot slot) override { by_length_.insert(key(state, slot)); }
   void left(const State& state, Slot slot) override {
@@ -76,7 +81,7 @@ class SglangPolicy final : public Policy {
   }
   /// Tokens that must be available for `s` to be admitted, its hit's idle blocks included.
   [[nodiscard]] std::int64_t demand(const Sequence& s, std::int64_t active_blocks) const {
-    const std::int64_t left = s.request.output_tokens - s.generated;
+    const std::int64_t left = s.request.output_cap() - s.generated;
     return s.tokens() - active_blocks * pool_.block_tokens + std::min(left, clip_tokens) +
            pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens;
   }
@@ -85,27 +90,33 @@ class SglangPolicy final : public Policy {
   [[nodiscard]] std::int64_t room(const State& state, std::int64_t k) const;
   void prefill(State& state, Ticks now, Plan& plan);
   bool prefill_chunked(State& state, Plan& plan, Budget& budget);
-  bool prefill_next(State& state, Ticks now, Plan& plan, Budget& budget);
+  bool prefill_next(State& state, Ticks now, Plan& plan, Budget& budget, Slot slot);
+  bool make_room(State& state, Ticks now, Budget& budget, Slot head);
+  [[nodiscard]] bool may_displace(const State& state, Slot head) const;
+  [[nodiscard]] std::int64_t least_demand(const State& state, Slot head) const;
+  void take_away(State& state, Ticks now, Slot victim);
   bool retract(State& state, Ticks now);
 
   const Pool pool_;
   const std::int64_t max_running_, chunk_size_, max_prefill_;
+  const bool by_priority_, longest_prefix_;
   std::int64_t initial_ = 0;
   NewTokenRatio ratio_;
   std::set<Key> by_length_;
 };
 
 std::string SglangPolicy::refusal(const workload::Request& r) const {
-  // Alone, and retracted just before its end: prompt + output + a page must be less than the pool.
-  const std::int64_t needed = r.prompt_tokens + r.output_tokens + pool_.block_tokens +
-                              pool_.fixed_blocks * pool_.block_tokens;
+  // Alone, and retracted just before its end: what it books must be less than the pool.
+  const std::int64_t output = std::min(r.output_cap(), r.output_tokens - 1 + clip_tokens);
+  const std::int64_t needed =
+      r.prompt_tokens + output + pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens;
   const std::int64_t capacity = pool_.num_blocks * pool_.block_tokens;
   if (needed >= capacity) {
     return fmt::format(
         "needs {} KV tokens ({} prompt + {} output + one page of {}{}), which must be less than "
         "the "
         "pool's {}",
-        needed, r.prompt_tokens, r.output_tokens, pool_.block_tokens,
+        needed, r.prompt_tokens, output, pool_.block_tokens,
         pool_.fixed_blocks > 0
             ? fmt::format(" + {} of state", pool_.fixed_blocks * pool_.block_tokens)
             : "",
@@ -129,8 +140,8 @@ bool SglangPolicy::prefill_chunked(State& state, Plan& plan, Budget& budget) {
   if (tokens > fits) tokens = fits / page * page;
   if (tokens <= 0) return false;
   const bool last = s.computed + tokens == s.tokens();
-  const std::int64_t left = s.request.output_tokens - s.generated;
-  const std::int64_t booked = whole_pages(tokens) + (last ? std::min(left, clip_tokens) : 0) + page;
+  const std::int64_t cap = std::min(s.request.output_cap(), clip_tokens);
+  const std::int64_t booked = whole_pages(tokens) + (last ? cap : 0) + page;
   state.schedule_chunk(slot, tokens, plan);
   budget.total -= booked * ratio_one;
   budget.input -= whole_pages(tokens);
@@ -138,9 +149,8 @@ bool SglangPolicy::prefill_chunked(State& state, Plan& plan, Budget& budget) {
   return last;
 }
 
-bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& budget) {
+bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& budget, Slot slot) {
   const std::int64_t page = pool_.block_tokens;
-  const Slot slot = state.waiting.front();
   const Sequence& s = state[slot];
   const PrefixCache::Match match = state.match(s);
   if (demand(s, match.active) * ratio_one >= budget.total) return false;
@@ -153,13 +163,13 @@ bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& bud
   }
   const bool last = tokens == extend;
   const std::int64_t idle_hit = (match.blocks() - match.active) * page;
-  const std::int64_t left = s.request.output_tokens - s.generated;
-  state.waiting.pop_front();
+  const std::int64_t cap = std::min(s.request.output_cap(), clip_tokens);
+  state.dequeue(slot);
   state.admit(slot, match, now);
   state.schedule_chunk(slot, tokens, plan);
-  budget.total -= (whole_pages(tokens) + (last ? std::min(left, clip_tokens) : 0) + page +
-                   idle_hit + pool_.fixed_blocks * page) *
-                  ratio_one;
+  budget.total -=
+      (whole_pages(tokens) + (last ? cap : 0) + page + idle_hit + pool_.fixed_blocks * page) *
+      ratio_one;
   budget.input -= whole_pages(tokens);
   budget.chunk -= whole_pages(tokens);
   return last && budget.total > 0 && budget.input > 0 && (chunk_size_ == 0 || budget.chunk > 0);
@@ -172,9 +182,75 @@ void SglangPolicy::prefill(State& state, Ticks now, Plan& plan) {
     if (!prefill_chunked(state, plan, budget)) return;
     if (budget.total <= 0 || budget.input <= 0 || budget.chunk <= 0) return;
   }
-  while (!state.waiting.empty() && state.running < max_running_) {
-    if (!prefill_next(state, now, plan, budget)) return;
+  const bool sorted = longest_prefix_ && state.waiting.size() <= most_sorted;
+  std::vector<Slot> order;
+  if (sorted) order = by_longest_prefix(state);
+  for (std::size_t i = 0; sorted ? i < order.size() : !state.waiting.empty(); ++i) {
+    const Slot slot = sorted ? order[i] : state.waiting.front();
+    if (state.running >= max_running_ && !(by_priority_ && make_room(state, now, budget, slot))) {
+      return;
+    }
+    if (!prefill_next(state, now, plan, budget, slot)) return;
   }
+}
+
+void SglangPolicy::take_away(State& state, Ticks now, Slot victim) {
+  left(state, victim);
+  state.preempt(victim, false, now);
+  state.enqueue(victim);
+}
+
+// enable_priority_scheduling: with all slots taken, running requests whose priority is lower by
+// more than the threshold make room, the lowest and latest first, if that gives the head its
+// tokens.
+bool SglangPolicy::make_room(State& state, Ticks now, Budget& budget, Slot head) {
+  const Sequence& h = state[head];
+  std::vector<Slot> running;
+  for (const Key& k : by_length_) running.push_back(std::get<Slot>(k));
+  std::sort(running.begin(), running.end(), [&state](Slot a, Slot b) {
+    const Sequence& x = state[a];
+    const Sequence& y = state[b];
+    return std::tie(x.request.priority, x.submitted, x.request.id) >
+           std::tie(y.request.priority, y.submitted, y.request.id);
+  });
+  const std::int64_t extend = h.tokens() - state.match(h).blocks() * pool_.block_tokens;
+  std::int64_t missing =
+      (extend + std::min(h.request.output_cap(), clip_tokens)) * ratio_one - budget.total;
+  std::int64_t booked = 0;
+  std::size_t count = 0;
+  while (count < running.size()) {
+    const Sequence& s = state[running[count]];
+    if (s.request.priority - h.request.priority <= preemption_threshold) break;
+    const std::int64_t done = s.offset + state.decodes.counter() - s.request.prompt_tokens;
+    const std::int64_t rest =
+        std::min(s.request.output_cap() - done, clip_tokens) * ratio_.after(0);
+    booked += rest;
+    missing -= rest;
+    ++count;
+    if (missing <= 0) break;
+  }
+  if (count == 0 || missing > 0) return false;
+  const std::int64_t free = state.pool.free();
+  for (std::size_t i = 0; i < count; ++i) take_away(state, now, running[i]);
+  budget.total += booked + (state.pool.free() - free) * pool_.block_tokens * ratio_one;
+  return true;
+}
+
+bool SglangPolicy::may_displace(const State& state, Slot head) const {
+  return by_priority_ && std::any_of(by_length_.begin(), by_length_.end(), [&](const Key& k) {
+           return state[std::get<Slot>(k)].request.priority - state[head].request.priority >
+                  preemption_threshold;
+         });
+}
+
+// With the queue in order of cached prefixes anyone in it may be first: the one who needs least.
+std::int64_t SglangPolicy::least_demand(const State& state, Slot head) const {
+  std::int64_t least = demand(state[head], state.match(state[head]).active);
+  if (!longest_prefix_ || state.waiting.empty() || head != state.waiting.front()) return least;
+  for (const Slot slot : state.waiting) {
+    least = std::min(least, demand(state[slot], state.match(state[slot]).active));
+  }
+  return least;
 }
 
 // Returns whether somebody was retracted. The last decoding sequence stays unless a chunked prompt
@@ -191,9 +267,7 @@ bool SglangPolicy::retract(State& state, Ticks now) {
     } else {
       throw RunError("engine: one sequence alone needs more KV blocks than the pool has");
     }
-    left(state, victim);
-    state.preempt(victim, false, now);
-    state.waiting.push_back(victim);
+    take_away(state, now, victim);
     ++retracted;
   }
   const std::int64_t decoded =
@@ -222,9 +296,8 @@ void SglangPolicy::plan(State& state, Ticks now, Plan& plan) {
 }
 
 std::int64_t SglangPolicy::may_admit(const State& state, Slot head, std::int64_t from) const {
-  if (state.running >= max_running_) return no_step;
-  const Sequence& s = state[head];
-  const std::int64_t wanted = demand(s, state.match(s).active) * ratio_one;
+  if (state.running >= max_running_) return may_displace(state, head) ? from : no_step;
+  const std::int64_t wanted = least_demand(state, head) * ratio_one;
   const auto admits = [&](std::int64_t k) { return wanted < room(state, k); };
   if (admits(from)) return from;
   // Until the ratio is at its minimum, room is concave in k with pages of one token (a quadratic

@@ -28,7 +28,7 @@ class TrtllmPolicy final : public MixedPolicy {
     return fmt::format(
         "needs {} KV blocks to completion ({} prompt + {} output tokens in blocks of {}{}), the "
         "pool has {}",
-        blocks, r.prompt_tokens, r.output_tokens, pool_.block_tokens,
+        blocks, r.prompt_tokens, r.output_cap(), pool_.block_tokens,
         pool_.fixed_blocks > 0 ? fmt::format(", and {} of state", pool_.fixed_blocks) : "",
         pool_.num_blocks);
   }
@@ -52,7 +52,7 @@ class TrtllmPolicy final : public MixedPolicy {
 
  private:
   [[nodiscard]] std::int64_t to_completion(const workload::Request& r) const {
-    return ceil_div(r.prompt_tokens + r.output_tokens, pool_.block_tokens) + pool_.fixed_blocks;
+    return ceil_div(r.prompt_tokens + r.output_cap(), pool_.block_tokens) + pool_.fixed_blocks;
   }
   const bool no_evict_;
   std::int64_t committed_ = 0;

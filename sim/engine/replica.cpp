@@ -44,8 +44,16 @@ std::unique_ptr<Policy> make_policy(const ReplicaConfig& config) {
       return make_sglang(config);
     case catalog::Policy::trtllm:
       return make_trtllm(config);
-    default:
-      break;
+    case catalog::Policy::vllm_v0:
+      return make_vllm_v0(config);
+    case catalog::Policy::sarathi:
+      return make_sarathi(config);
+    case catalog::Policy::orca:
+      return make_orca(config);
+    case catalog::Policy::static_batch:
+      return make_static_batch(config);
+    case catalog::Policy::atom:
+      return make_atom(config);
   }
   throw RunError("engine: unknown scheduling policy");
 }
@@ -68,6 +76,8 @@ void check(const ReplicaConfig& c, const roofline::StepTimes& steps) {
     require(c.knobs.max_num_batched_tokens >= c.pool.block_tokens,
             "chunked_prefill_size must be at least page_size");
     require(c.knobs.max_prefill_tokens >= 1, "max_prefill_tokens must be at least 1");
+    require(!c.knobs.by_priority || !c.knobs.longest_prefix,
+            "enable_priority_scheduling needs schedule_policy fcfs");
     require(c.knobs.schedule_conservativeness >= 0,
             "schedule_conservativeness must not be negative");
   }
@@ -83,8 +93,10 @@ struct Replica::Impl {
         first_token_steps_(std::llround(std::ldexp(steps.first_token_steps(), 20))) {}
 
   void submit(const workload::Request& request, Ticks now);
+  void abort(workload::RequestId id, Ticks now);
   void advance(Ticks now);
   [[nodiscard]] Ticks next_event() const;
+  [[nodiscard]] std::vector<Running> running() const;
   [[nodiscard]] Observation observe(Ticks t) const;
 
   State state;
@@ -96,7 +108,10 @@ struct Replica::Impl {
   void complete(Ticks now);
   void report_first_tokens(Ticks now);
   void finish(Ticks now);
-  void see_arrivals();
+  [[nodiscard]] Ticks last_look();
+  void see_arrivals(Ticks looked);
+  void see_aborts(Ticks looked, Ticks now);
+  [[nodiscard]] std::int64_t seen_at(Ticks submitted) const;
   void begin(Ticks now);
   void set_times(Ticks now);
   void limit_horizon();
@@ -110,7 +125,12 @@ struct Replica::Impl {
   Ticks start_at_ = 0;              // mode starting
   std::int64_t poll_, phase_ = 0;   // steps since arrivals were looked at
   std::int64_t first_token_steps_;  // in 2^-20
-  std::vector<Slot> promoted_;      // scratch
+  struct Abort {
+    workload::RequestId id;
+    Ticks at;
+  };
+  std::vector<Abort> aborts_;                   // not yet seen, in time order
+  std::vector<Slot> promoted_;                  // scratch
   std::vector<roofline::PrefillChunk> chunks_;  // scratch
 
   // The same epochs joined while nothing changed: equal with and without leaps.
@@ -145,10 +165,31 @@ void Replica::Impl::submit(const workload::Request& request, Ticks now) {
   if (mode_ == Mode::idle) {
     mode_ = Mode::starting;
     start_at_ = now;
-  } else if (mode_ == Mode::stepping && state.waiting.empty() && state.inbox.size() == 1 &&
-             plan_.steps > 1) {
+  } else if (mode_ == Mode::stepping && plan_.steps > 1 &&
+             (policy->reorders() || (state.waiting.empty() && state.inbox.size() == 1))) {
     plan_.steps = std::min(plan_.steps, first_chance());
   }
+}
+
+void Replica::Impl::abort(workload::RequestId id, Ticks now) {
+  if (mode_ == Mode::idle) return;
+  aborts_.push_back({id, now});
+  if (mode_ == Mode::stepping && plan_.steps > 1) plan_.steps = std::min(plan_.steps, seen_at(now));
+}
+
+// The boundary of the epoch that sees what happened at `t` (its end or later: beyond it).
+std::int64_t Replica::Impl::seen_at(Ticks t) const {
+  const std::int64_t k = now_.first_boundary(t, true, 1, plan_.steps);
+  return ceil_div(phase_ + k, poll_) * poll_ - phase_;
+}
+
+std::vector<Running> Replica::Impl::running() const {
+  std::vector<Running> list;
+  if (mode_ != Mode::stepping) return list;
+  for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
+    list.push_back({state[slot].request.id, state.held_in_step(state[slot]), state[slot].decoding});
+  }
+  return list;
 }
 
 Ticks Replica::Impl::next_event() const {
@@ -166,21 +207,29 @@ Ticks Replica::Impl::next_event() const {
 // First boundary of the epoch at which the head of the queue may be admitted. A boundary sees what
 // was submitted strictly before it, whatever the order of calls at one instant.
 std::int64_t Replica::Impl::first_chance() const {
-  if (!state.waiting.empty()) return policy->may_admit(state, state.waiting.front(), 1);
-  if (state.inbox.empty()) return no_step;
-  const Slot head = state.inbox.front();
-  std::int64_t k = now_.first_boundary(state[head].submitted, true, 1, plan_.steps);
-  k = ceil_div(phase_ + k, poll_) * poll_ - phase_;
-  return k >= plan_.steps ? no_step : policy->may_admit(state, head, k);
+  std::int64_t first = no_step;
+  if (!state.waiting.empty()) {
+    first = policy->may_admit(state, state.waiting.front(), 1);
+    if (!policy->reorders()) return first;
+  }
+  // Where the queue has an order of its own, anyone unseen may come to its front.
+  for (const Slot slot : state.inbox) {
+    const std::int64_t k = seen_at(state[slot].submitted);
+    if (k < std::min(first, plan_.steps)) {
+      first = std::min(first, policy->may_admit(state, slot, k));
+    }
+    if (!policy->reorders()) break;
+  }
+  return first;
 }
 
 void Replica::Impl::advance(Ticks now) {
   if (now != next_event()) throw RunError("engine: advanced at a time that is not its next event");
   ++state.counters.events;
   if (mode_ == Mode::starting) {
-    state.waiting.insert(state.waiting.end(), state.inbox.begin(), state.inbox.end());
-    state.inbox.clear();
+    see_arrivals(never);
     phase_ = 0;
+    see_aborts(now, now);
     begin(now);
     return;
   }
@@ -193,11 +242,12 @@ void Replica::Impl::complete(Ticks now) {
   state.counters.steps += steps;
   if (open_) record_.steps += steps;
   if (plan_.decodes) {
-    state.pool.allocate(state.decodes.blocks_needed(1, steps - 1));
+    state.pool.allocate(state.growth(1, steps - 1));
     state.counters.tokens_generated += steps * state.decodes.size();
     state.decodes.advance(steps);
     policy->decoded(steps);
   }
+  state.release_held(plan_);
   promoted_.clear();
   for (const Chunk& c : plan_.chunks) {
     if (state[c.slot].computed < state[c.slot].tokens()) continue;
@@ -206,8 +256,10 @@ void Replica::Impl::complete(Ticks now) {
     promoted_.push_back(c.slot);
   }
   report_first_tokens(now);
-  see_arrivals();
+  const Ticks looked = last_look();
+  see_arrivals(looked);
   finish(now);
+  see_aborts(looked, now);
 }
 
 // What the client sees later than the engine: a delay, and R times the duration of the decode step
@@ -246,33 +298,54 @@ void Replica::Impl::finish(Ticks now) {
 }
 
 // The scheduler looks at arrivals every poll_ steps while anything runs. All looks of a leap are
-// caught up here: the last one decides what was seen.
-void Replica::Impl::see_arrivals() {
+// caught up here: the last one decides what was seen. 0: there was none.
+Ticks Replica::Impl::last_look() {
   const std::int64_t k = (phase_ + plan_.steps) / poll_ * poll_ - phase_;
   phase_ = (phase_ + plan_.steps) % poll_;
-  if (k < 1) return;
-  const Ticks looked = now_.boundary(k);
+  return k < 1 ? 0 : now_.boundary(k);
+}
+
+void Replica::Impl::see_arrivals(Ticks looked) {
   while (!state.inbox.empty() && state[state.inbox.front()].submitted < looked) {
-    state.waiting.push_back(state.inbox.front());
+    state.enqueue(state.inbox.front());
     state.inbox.pop_front();
   }
+}
+
+void Replica::Impl::see_aborts(Ticks looked, Ticks now) {
+  std::size_t seen = 0;
+  for (; seen < aborts_.size() && aborts_[seen].at < looked; ++seen) {
+    const Slot slot = state.find(aborts_[seen].id);
+    if (slot < 0) continue;
+    if (!state.dequeue(slot)) {
+      policy->left(state, slot);
+      state.stop(slot, true);
+    }
+    ++state.counters.aborted;
+    const Sequence& s = state[slot];
+    state.listener.aborted(s.request.id, now, s.generated);
+    state.destroy(slot);
+  }
+  aborts_.erase(aborts_.begin(), aborts_.begin() + static_cast<std::ptrdiff_t>(seen));
 }
 
 void Replica::Impl::begin(Ticks now) {
   plan_.chunks.clear();
   plan_.decodes = false;
   plan_.steps = 0;
+  plan_.swapped = 0;
   policy->plan(state, now, plan_);
   state.counters.blocks_allocated = state.pool.allocated();
   state.counters.blocks_freed = state.pool.freed();
   state.counters.peak_waiting = std::max(state.counters.peak_waiting, state.in_queue());
   if (plan_.steps == 0) {
-    if (state.running > 0 || !state.waiting.empty()) {
+    if (state.running > 0 || !state.waiting.empty() || !state.swapped.empty()) {
       throw RunError(fmt::format("engine: stuck with {} running and {} waiting requests",
                                  state.running, state.waiting.size()));
     }
     close_record();
     policy->idle();
+    if (state.inbox.empty()) aborts_.clear();
     mode_ = state.inbox.empty() ? Mode::idle : Mode::starting;
     start_at_ = now;
     return;
@@ -296,6 +369,7 @@ void Replica::Impl::set_times(Ticks now) {
     now_.first = state.steps.mixed(chunks_, n, context);
     return;
   }
+  if (n == 0) throw RunError("engine: a step without work");
   const roofline::DecodeCost cost = state.steps.decode(n);
   now_.first = cost.base;
   for (int c = 0; c < roofline::max_context_classes; ++c) {
@@ -303,14 +377,17 @@ void Replica::Impl::set_times(Ticks now) {
     now_.first += cost.per_token[i] * context[i];
     now_.growth += cost.per_token[i] * state.decodes.growing(c);
   }
+  now_.first += plan_.swapped * state.config.swap.per_block;
 }
 
 void Replica::Impl::limit_horizon() {
   if (!plan_.chunks.empty()) return;
   plan_.steps =
       std::min({plan_.steps, state.decodes.steps_to_finish(), state.decodes.steps_to_change()});
+  if (plan_.swapped > 0) plan_.steps = 1;
   if (!state.config.leap) plan_.steps = 1;
   if (plan_.steps > 1) plan_.steps = std::min(plan_.steps, first_chance());
+  if (!aborts_.empty()) plan_.steps = std::min(plan_.steps, seen_at(aborts_.front().at));
 }
 
 void Replica::Impl::record() {
@@ -362,8 +439,7 @@ Observation Replica::Impl::observe(Ticks t) const {
   const std::int64_t last = record_.steps + plan_.steps - 1;
   const std::int64_t begun = joined.first_boundary(t, false, 1, last) - 1;
   o.context_tokens += begun * record_.sequences;
-  o.blocks_used +=
-      state.decodes.blocks_needed(record_counter_ + 1 - state.decodes.counter(), begun);
+  o.blocks_used += state.growth(record_counter_ + 1 - state.decodes.counter(), begun);
   return o;
 }
 
@@ -373,6 +449,8 @@ PoolRules pool_rules(const ReplicaConfig& config) {
   if (config.policy == catalog::Policy::vllm_v1) rules.null_blocks = 1;
   rules.keep_duplicates = config.policy != catalog::Policy::sglang;
   if (config.policy == catalog::Policy::sglang) rules.clip = sglang_clip_tokens;
+  rules.reserved =
+      config.policy == catalog::Policy::orca || config.policy == catalog::Policy::static_batch;
   return rules;
 }
 
@@ -389,6 +467,12 @@ Ticks Replica::next_event() const {
 }
 void Replica::advance(Ticks now) {
   impl_->advance(now);
+}
+void Replica::abort(workload::RequestId id, Ticks now) {
+  impl_->abort(id, now);
+}
+std::vector<Running> Replica::running() const {
+  return impl_->running();
 }
 Observation Replica::observe(Ticks t) const {
   return impl_->observe(t);

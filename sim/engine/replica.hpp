@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "catalog/engine.hpp"
 #include "metrics/result.hpp"
@@ -18,6 +19,19 @@ struct Pool {
   std::int64_t num_blocks = 0;
   std::int64_t block_tokens = 16;
   std::int64_t fixed_blocks = 0;  // state blocks a sequence holds whatever its length
+};
+
+/// Host memory that preempted sequences may be swapped to.
+struct SwapSpace {
+  std::int64_t host_blocks = 0;
+  Ticks per_block = 0;  // of one copy, over the GPUs' own PCIe links
+};
+
+/// A request in the running list and the KV blocks it holds.
+struct Running {
+  workload::RequestId id = -1;
+  std::int64_t blocks = 0;
+  bool decoding = false;
 };
 
 /// What a router or a timeline may see at time t. O(1) and never changes the result.
@@ -37,6 +51,8 @@ class Listener {
   virtual void first_token(workload::RequestId id, Ticks at) = 0;  // as the client sees it
   virtual void finished(workload::RequestId id, Ticks at) = 0;
   virtual void rejected(workload::RequestId id, Ticks at, const std::string& reason) = 0;
+  /// At the boundary that saw an abort(); `generated` output tokens so far.
+  virtual void aborted(workload::RequestId id, Ticks at, std::int64_t generated) = 0;
   virtual void epoch(const metrics::Epoch& epoch) = 0;  // when it is over
 };
 
@@ -44,6 +60,7 @@ struct ReplicaConfig {
   catalog::Policy policy = catalog::Policy::vllm_v1;
   catalog::Knobs knobs;
   Pool pool;
+  SwapSpace swap;
   int index = 0;
   bool leap = true;
 };
@@ -59,13 +76,19 @@ class Replica {
   /// A request arrives at `now` (>= any earlier call's time). One that can never run is rejected at
   /// once.
   void submit(const workload::Request& request, Ticks now);
+  /// The client of `id` has gone (or its time is up). The engine sees it as it sees arrivals, at a
+  /// boundary after `now`; a request that has ended by then is left alone.
+  void abort(workload::RequestId id, Ticks now);
   /// Time of the next internal event (end of the epoch or step in progress), `never` when idle. May
-  /// move earlier only inside submit().
+  /// move earlier only inside submit() and abort().
   [[nodiscard]] Ticks next_event() const;
   /// Handles the event at `now == next_event()`: step effects, finishes, preemptions, the next
   /// plan.
   void advance(Ticks now);
   [[nodiscard]] Observation observe(Ticks t) const;
+  /// The running list in the engine's order, with the blocks held in the step under way.
+  /// O(running).
+  [[nodiscard]] std::vector<Running> running() const;
   /// Counters so far (requests, blocks, tokens, preemptions, steps, events).
   [[nodiscard]] const metrics::Counters& counters() const;
 

@@ -1,6 +1,7 @@
 #include "engine/state.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace servegrid::engine {
 
@@ -9,6 +10,7 @@ State::State(const ReplicaConfig& c, const PoolRules& rules, const roofline::Ste
     : config(c),
       steps(s),
       listener(l),
+      rules_(rules),
       decodes(sequences_, c.pool.block_tokens, s.windows(), rules.clip),
       pool(std::max<std::int64_t>(0, c.pool.num_blocks - rules.null_blocks), c.pool.block_tokens,
            c.knobs.enable_prefix_caching, rules.keep_duplicates) {}
@@ -46,14 +48,9 @@ void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   s.computed = hit;
   s.blocks = match.blocks();
   s.order = admissions_++;
-  s.previous = newest;
-  s.next = -1;
-  (newest >= 0 ? (*this)[newest].next : oldest) = slot;
-  newest = slot;
-  ++running;
+  link(slot);
   partials.push_back(slot);
   partial_tokens += hit;
-  counters.peak_running = std::max(counters.peak_running, running);
   if (pool.caching()) {
     counters.prefix_queries += s.tokens();
     counters.prefix_hits += hit;
@@ -69,8 +66,32 @@ void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   }
 }
 
+void State::link(Slot slot) {
+  Sequence& s = (*this)[slot];
+  s.previous = newest;
+  s.next = -1;
+  (newest >= 0 ? (*this)[newest].next : oldest) = slot;
+  newest = slot;
+  ++running;
+  counters.peak_running = std::max(counters.peak_running, running);
+}
+
+void State::unlink(Slot slot) {
+  const Sequence& s = (*this)[slot];
+  (s.previous >= 0 ? (*this)[s.previous].next : oldest) = s.next;
+  (s.next >= 0 ? (*this)[s.next].previous : newest) = s.previous;
+  --running;
+}
+
+void State::reserve(Slot slot, std::int64_t blocks) {
+  Sequence& s = (*this)[slot];
+  if (blocks <= s.blocks) return;
+  pool.allocate(blocks - s.blocks);
+  s.blocks = blocks;
+}
+
 std::int64_t State::chunk_blocks(const Sequence& s, std::int64_t tokens) const {
-  return blocks_for(s.computed + tokens) - s.blocks;
+  return std::max<std::int64_t>(0, blocks_for(s.computed + tokens) - s.blocks);
 }
 
 void State::schedule_chunk(Slot slot, std::int64_t tokens, Plan& plan) {
@@ -90,8 +111,14 @@ void State::schedule_chunk(Slot slot, std::int64_t tokens, Plan& plan) {
 }
 
 std::int64_t State::held(const Sequence& s) const {
-  const std::int64_t blocks = s.decoding ? blocks_for(decodes.computed(s)) : s.blocks;
+  const bool grows = s.decoding && !rules_.reserved;
+  const std::int64_t blocks = grows ? blocks_for(decodes.computed(s)) : s.blocks;
   return blocks + config.pool.fixed_blocks;
+}
+
+std::int64_t State::held_in_step(const Sequence& s) const {
+  const bool grows = s.decoding && !rules_.reserved;
+  return grows ? blocks_for(decodes.computed(s) + 1) + config.pool.fixed_blocks : held(s);
 }
 
 void State::stop(Slot slot, bool insert) {
@@ -107,15 +134,96 @@ void State::stop(Slot slot, bool insert) {
   pool.release(s.hold, s.request, blocks, s.computed / config.pool.block_tokens, insert);
   s.computed = 0;
   s.blocks = 0;
-  (s.previous >= 0 ? (*this)[s.previous].next : oldest) = s.next;
-  (s.next >= 0 ? (*this)[s.next].previous : newest) = s.previous;
-  --running;
+  unlink(slot);
 }
 
 void State::preempt(Slot slot, bool insert, Ticks now) {
   stop(slot, insert);
   ++counters.preemptions;
   listener.preempted((*this)[slot].request.id, now);
+}
+
+std::int64_t State::swap_out(Slot slot, Ticks now) {
+  Sequence& s = (*this)[slot];
+  const std::int64_t blocks = held(s);
+  s.computed = decodes.computed(s);
+  decodes.remove(slot);
+  s.blocks = blocks - config.pool.fixed_blocks;
+  pool.release(s.hold, s.request, blocks, 0, false);
+  unlink(slot);
+  host_blocks += blocks;
+  counters.swapped_out += blocks;
+  ++counters.preemptions;
+  listener.preempted(s.request.id, now);
+  return blocks;
+}
+
+std::int64_t State::swap_in(Slot slot) {
+  Sequence& s = (*this)[slot];
+  const std::int64_t blocks = s.blocks + config.pool.fixed_blocks;
+  pool.allocate(blocks);
+  decodes.add(slot);
+  link(slot);
+  host_blocks -= blocks;
+  counters.swapped_in += blocks;
+  return blocks;
+}
+
+void State::hold_back(Slot slot, Plan& plan) {
+  Sequence& s = (*this)[slot];
+  s.computed = decodes.computed(s);
+  s.blocks = blocks_for(s.computed);
+  decodes.remove(slot);
+  plan.held_back.push_back(slot);
+}
+
+void State::release_held(Plan& plan) {
+  for (const Slot slot : plan.held_back) decodes.add(slot);
+  plan.held_back.clear();
+}
+
+void State::enqueue(Slot slot) {
+  const auto before = [this](Slot a, Slot b) {
+    return (*this)[a].request.priority < (*this)[b].request.priority;
+  };
+  const bool by_priority = config.knobs.by_priority;
+  waiting.insert(
+      by_priority ? std::upper_bound(waiting.begin(), waiting.end(), slot, before) : waiting.end(),
+      slot);
+}
+
+void State::enqueue_front(Slot slot) {
+  if (!config.knobs.by_priority) return waiting.push_front(slot);
+  const auto before = [this](Slot a, Slot b) {
+    const Sequence& x = (*this)[a];
+    const Sequence& y = (*this)[b];
+    return std::tie(x.request.priority, x.submitted, x.request.id) <
+           std::tie(y.request.priority, y.submitted, y.request.id);
+  };
+  waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), slot, before), slot);
+}
+
+Slot State::find(workload::RequestId id) const {
+  for (const std::deque<Slot>* queue : {&waiting, &inbox, &swapped}) {
+    for (const Slot slot : *queue) {
+      if ((*this)[slot].request.id == id) return slot;
+    }
+  }
+  for (Slot slot = oldest; slot >= 0; slot = (*this)[slot].next) {
+    if ((*this)[slot].request.id == id) return slot;
+  }
+  return -1;
+}
+
+bool State::dequeue(Slot slot) {
+  for (std::deque<Slot>* queue : {&waiting, &inbox, &swapped}) {
+    const auto at = std::find(queue->begin(), queue->end(), slot);
+    if (at == queue->end()) continue;
+    if (queue == &swapped) host_blocks -= (*this)[slot].blocks + config.pool.fixed_blocks;
+    queue->erase(at);
+    return true;
+  }
+  return false;
 }
 
 void State::promote(Slot slot) {

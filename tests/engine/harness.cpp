@@ -27,6 +27,9 @@ void Log::finished(workload::RequestId id, Ticks at) {
 void Log::rejected(workload::RequestId id, Ticks at, const std::string& reason) {
   add(str(at) + " rejected " + str(id) + ": " + reason);
 }
+void Log::aborted(workload::RequestId id, Ticks at, std::int64_t generated) {
+  add(str(at) + " aborted " + str(id) + " after " + str(generated));
+}
 void Log::epoch(const metrics::Epoch& e) {
   epochs.push_back(e);
   add(str(e.start) + " epoch steps " + str(e.steps) + " n " + str(e.sequences) + " prefill " +
@@ -36,31 +39,69 @@ void Log::epoch(const metrics::Epoch& e) {
       str(e.step_growth));
 }
 
-Outcome run(const Scenario& s, bool leap, bool submit_first) {
+namespace {
+
+// Lives through a scenario; `planned` is called when a step has been planned.
+template <class Planned>
+Outcome live(const Scenario& s, bool leap, bool submit_first, Planned planned) {
   engine::ReplicaConfig config = s.config;
   config.leap = leap;
   Log log;
   engine::Replica replica(config, s.times, log);
-  std::size_t next = 0, look = 0;
+  std::size_t next = 0, look = 0, gone = 0;
   std::int64_t events = 0;
   for (;;) {
     const Ticks arrival = next < s.requests.size() ? s.requests[next].arrival : engine::never;
+    const Ticks leaves = gone < s.aborts.size() ? s.aborts[gone].at : engine::never;
     const Ticks event = replica.next_event();
-    const Ticks now = std::min(arrival, event);
+    const Ticks now = std::min({arrival, event, leaves});
     if (now == engine::never) break;
     while (look < s.observe_at.size() && s.observe_at[look] < now) {
       const engine::Observation o = replica.observe(s.observe_at[look++]);
       log.add("observed " + str(o.running) + " " + str(o.waiting) + " " + str(o.blocks_used) + " " +
               str(o.context_tokens));
     }
-    if (arrival < event || (arrival == event && submit_first)) {
+    if (arrival == now && (arrival < event || submit_first)) {
       replica.submit(s.requests[next++], now);
+    } else if (leaves == now && (leaves < event || submit_first)) {
+      replica.abort(s.aborts[gone++].id, now);
     } else {
       replica.advance(now);
+      planned(now, replica, log);
       if (++events > 5'000'000) throw std::runtime_error("livelock");
     }
   }
   return {log.lines, log.epochs, replica.counters()};
+}
+
+}  // namespace
+
+Outcome run(const Scenario& s, bool leap, bool submit_first) {
+  return live(s, leap, submit_first, [](Ticks, const engine::Replica&, const Log&) {});
+}
+
+std::vector<std::string> steps(const Scenario& s) {
+  std::vector<std::string> out;
+  std::size_t seen = 0;
+  live(s, false, true, [&](Ticks now, const engine::Replica& replica, const Log& log) {
+    std::string line = str(now) + ":";
+    for (const engine::Running& r : replica.running()) {
+      line += " " + str(r.id) + "(" + str(r.blocks) + ")" + (r.decoding ? "" : "*");
+    }
+    if (const std::int64_t n = replica.observe(now).waiting; n > 0) {
+      line += " | waiting " + str(n);
+    }
+    for (; seen < log.lines.size(); ++seen) {
+      const std::string& l = log.lines[seen];
+      const std::string what = l.substr(l.find(' ') + 1);
+      if (what.rfind("preempted", 0) == 0 || what.rfind("finished", 0) == 0 ||
+          what.rfind("aborted", 0) == 0) {
+        line += " | " + what;
+      }
+    }
+    out.push_back(line);
+  });
+  return out;
 }
 
 workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt,

@@ -43,8 +43,15 @@ class Log final : public engine::Listener {
   void first_token(workload::RequestId id, Ticks at) override;
   void finished(workload::RequestId id, Ticks at) override;
   void rejected(workload::RequestId id, Ticks at, const std::string& reason) override;
+  void aborted(workload::RequestId id, Ticks at, std::int64_t generated) override;
   void epoch(const metrics::Epoch& e) override;
   void add(const std::string& line) { lines.push_back(line); }
+};
+
+/// A client that goes away.
+struct Gone {
+  Ticks at;
+  workload::RequestId id;
 };
 
 struct Scenario {
@@ -52,6 +59,7 @@ struct Scenario {
   ToyTimes times;
   std::vector<workload::Request> requests;  // by arrival
   std::vector<Ticks> observe_at;            // ascending
+  std::vector<Gone> aborts;                 // by time
 };
 
 struct Outcome {
@@ -62,6 +70,10 @@ struct Outcome {
 
 /// `submit_first`: at one instant, arrivals before the replica's own event, or after it.
 Outcome run(const Scenario& scenario, bool leap, bool submit_first = true);
+
+/// Each step as "time: id(blocks) id(blocks)* ... | waiting n", a star for those whose prompt is
+/// not complete, and what happened between the steps. Runs without leaps.
+std::vector<std::string> steps(const Scenario& scenario);
 
 workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt, std::int64_t output);
 

@@ -1,9 +1,12 @@
 // The horizon oracle: planning at every step and leaping over horizons give the same run, in random
 // scenarios whose coarse times make ties common.
+#include <algorithm>
+#include <array>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
 #include <catch2/catch.hpp>
 #include <map>
+#include <tuple>
 
 #include "harness.hpp"
 
@@ -27,7 +30,7 @@ class Dice {
 void random_requests(Dice& d, Scenario& s, std::int64_t longest) {
   const std::int64_t count = d.in(1, 24);
   const std::int64_t gap = d.in(0, 120);
-  const bool streams = d.one_in(2);
+  const bool streams = d.one_in(2), leaving = d.one_in(3);
   std::map<std::int64_t, std::int64_t> said;  // tokens of each stream so far
   const std::int64_t shared = d.one_in(2) ? d.in(1, 20) : 0;
   Ticks at = 0;
@@ -46,8 +49,14 @@ void random_requests(Dice& d, Scenario& s, std::int64_t longest) {
       r.shared_prefix = d.one_in(20) ? d.in(1, 30) : shared;
       r.prompt_tokens += r.shared_prefix;
     }
+    r.priority = static_cast<int>(d.in(0, 2)) * (d.one_in(2) ? 1 : 20);
+    if (d.one_in(4)) r.max_tokens = r.output_tokens + d.in(0, 30);
     s.requests.push_back(r);
+    if (leaving && d.one_in(3)) s.aborts.push_back({at + d.in(1, 300), i});
   }
+  std::sort(s.aborts.begin(), s.aborts.end(), [](const Gone& a, const Gone& b) {
+    return std::tie(a.at, a.id) < std::tie(b.at, b.id);
+  });
   const Ticks step = d.in(1, 30);
   for (Ticks t = 0; t < at + 400; t += step) s.observe_at.push_back(t);
 }
@@ -55,10 +64,11 @@ void random_requests(Dice& d, Scenario& s, std::int64_t longest) {
 Scenario random_scenario(std::uint32_t seed) {
   Dice d(seed);
   Scenario s;
-  const auto pick = d.in(0, 2);
-  s.config.policy = pick == 0   ? catalog::Policy::vllm_v1
-                    : pick == 1 ? catalog::Policy::sglang
-                                : catalog::Policy::trtllm;
+  constexpr std::array policies = {catalog::Policy::vllm_v1, catalog::Policy::sglang,
+                                   catalog::Policy::trtllm,  catalog::Policy::vllm_v0,
+                                   catalog::Policy::sarathi, catalog::Policy::orca,
+                                   catalog::Policy::atom,    catalog::Policy::static_batch};
+  s.config.policy = policies[static_cast<std::size_t>(d.in(0, policies.size() - 1))];
   auto& k = s.config.knobs;
   s.config.pool.block_tokens = d.one_in(3) ? 1 : d.in(2, 16);
   s.config.pool.num_blocks = d.in(30, 400) / s.config.pool.block_tokens + 4;
@@ -74,6 +84,26 @@ Scenario random_scenario(std::uint32_t seed) {
   k.max_prefill_tokens = d.in(20, 200);
   k.schedule_conservativeness = d.one_in(2) ? 1.0 : 0.3;
   k.guaranteed_no_evict = d.one_in(2);
+  const bool has_priorities = s.config.policy == catalog::Policy::vllm_v1 ||
+                              s.config.policy == catalog::Policy::sglang;
+  k.by_priority = has_priorities && d.one_in(3);
+  k.longest_prefix = !k.by_priority && d.one_in(2);
+  k.swap_preempted = d.one_in(2);
+  s.config.swap = {1000, d.in(0, 5)};
+  switch (s.config.policy) {
+    case catalog::Policy::vllm_v0:
+      k.max_num_batched_tokens = 400;
+      break;
+    case catalog::Policy::orca:
+    case catalog::Policy::static_batch:
+      k.max_model_len = d.in(40, 120);
+      [[fallthrough]];
+    case catalog::Policy::sarathi:
+      k.enable_prefix_caching = false;
+      break;
+    default:
+      break;
+  }
   auto& t = s.times;
   t.base = d.in(1, 12);
   t.per_sequence = d.in(0, 2);
@@ -92,77 +122,113 @@ Scenario random_scenario(std::uint32_t seed) {
   if (d.one_in(50)) {  // outputs beyond SGLang's clip of 4096, ratios that decay to their minimum
     longest = d.in(1000, 6000);
     s.config.pool.num_blocks = d.in(7000, 20000) / s.config.pool.block_tokens;
-    k.max_model_len = 0;
+    if (s.config.policy != catalog::Policy::orca &&
+        s.config.policy != catalog::Policy::static_batch) {
+      k.max_model_len = 0;
+    }
+    if (s.config.policy == catalog::Policy::vllm_v0) k.max_num_batched_tokens = 10000;
   }
   random_requests(d, s, longest);
   return s;
 }
 
+// The number after `word` in a line of the log, or -1.
+std::int64_t number(const std::string& line, const std::string& word) {
+  const auto at = line.find(" " + word + " ");
+  return at == std::string::npos ? -1 : std::stoll(line.substr(at + word.size() + 2));
+}
+
 void check_conservation(const Scenario& s, const Outcome& o) {
   const auto& c = o.counters;
   CHECK(c.requests == static_cast<std::int64_t>(s.requests.size()));
-  CHECK(c.completed + c.rejected == c.requests);
+  CHECK(c.completed + c.rejected + c.aborted == c.requests);
   CHECK(c.blocks_allocated == c.blocks_freed);
-  std::int64_t asked = 0, prompts = 0, rejected = 0;
+  CHECK(c.swapped_in <= c.swapped_out);
+  if (c.aborted == 0) CHECK(c.swapped_in == c.swapped_out);
+  std::int64_t output = 0, prompts = 0, rejected = 0;
   std::map<std::int64_t, bool> refused;
+  std::map<std::int64_t, std::int64_t> cut;
   for (const auto& line : o.lines) {
-    const auto at = line.find(" rejected ");
-    if (at != std::string::npos) refused[std::stoll(line.substr(at + 10))] = true;
+    if (const auto id = number(line, "rejected"); id >= 0) refused[id] = true;
+    if (const auto id = number(line, "aborted"); id >= 0) cut[id] = number(line, "after");
   }
   for (const auto& r : s.requests) {
     if (refused.count(r.id) != 0) {
       ++rejected;
       continue;
     }
-    asked += r.output_tokens;
+    output += cut.count(r.id) != 0 ? cut[r.id] : r.output_tokens;
     prompts += r.prompt_tokens;
   }
   CHECK(rejected == c.rejected);
-  CHECK(c.tokens_generated == asked);
-  CHECK(c.tokens_prefilled + c.tokens_cached == prompts);
+  CHECK(c.tokens_generated == output);
+  if (c.aborted == 0) CHECK(c.tokens_prefilled + c.tokens_cached == prompts);
   std::int64_t steps = 0;
-  for (const auto& e : o.epochs) steps += e.steps;
+  for (const auto& e : o.epochs) {
+    steps += e.steps;
+    CHECK(e.blocks_used <= s.config.pool.num_blocks);
+    CHECK(e.running <= s.config.knobs.max_num_seqs);
+  }
   CHECK(steps == c.steps);
 }
 
-// First admissions happen in the order of arrival.
-void check_fcfs(const Outcome& o) {
-  std::int64_t last = -1;
+// First admissions happen in the order of arrival, within a class where there are priorities.
+void check_fcfs(const Scenario& s, const Outcome& o) {
+  const bool sglang = s.config.policy == catalog::Policy::sglang;
+  if (sglang && s.config.knobs.longest_prefix && s.config.knobs.enable_prefix_caching) return;
+  std::map<int, std::int64_t> last;
   for (const auto& line : o.lines) {
-    const auto at = line.find(" scheduled ");
-    if (at == std::string::npos) continue;
-    const std::int64_t id = std::stoll(line.substr(at + 11));
-    CHECK(id > last);
-    last = id;
+    const auto id = number(line, "scheduled");
+    if (id < 0) continue;
+    const int priority = s.requests[static_cast<std::size_t>(id)].priority;
+    const int group = s.config.knobs.by_priority ? priority : 0;
+    if (last.count(group) != 0) CHECK(id > last[group]);
+    last[group] = id;
   }
 }
 
+constexpr std::array catalog_names = {"vllm_v1", "sglang", "trtllm",       "vllm_v0",
+                                      "sarathi", "orca",   "static_batch", "atom"};
+
+// The first line in which two runs differ; empty when they are the same.
+std::string difference(const Outcome& a, const Outcome& b) {
+  const auto [x, y] = std::mismatch(a.lines.begin(), a.lines.end(), b.lines.begin(), b.lines.end());
+  if (x == a.lines.end() && y == b.lines.end()) return {};
+  return "line " + std::to_string(x - a.lines.begin()) + ": " +
+         (x == a.lines.end() ? "(end)" : *x) + " <> " + (y == b.lines.end() ? "(end)" : *y);
+}
+
 void compare(std::uint32_t first, std::uint32_t last) {
-  std::int64_t leaps = 0, steps = 0, preemptions = 0, hits = 0;
+  std::int64_t leaps = 0, steps = 0, preemptions = 0, hits = 0, swaps = 0, aborts = 0;
   for (std::uint32_t seed = first; seed <= last; ++seed) {
     const Scenario s = random_scenario(seed);
-    INFO("seed " << seed);
+    INFO("seed " << seed << " of " << catalog_names.at(static_cast<std::size_t>(s.config.policy)));
     const Outcome leap = run(s, true);
     const Outcome step = run(s, false);
-    REQUIRE(leap.lines == step.lines);
-    REQUIRE(run(s, true, false).lines == run(s, false, false).lines);
+    REQUIRE(difference(leap, step) == "");
+    REQUIRE(difference(run(s, true, false), run(s, false, false)) == "");
     REQUIRE(leap.counters.steps == step.counters.steps);
     REQUIRE(leap.counters.blocks_allocated == step.counters.blocks_allocated);
     REQUIRE(leap.counters.tokens_recomputed == step.counters.tokens_recomputed);
     REQUIRE(leap.counters.prefix_hits == step.counters.prefix_hits);
+    REQUIRE(leap.counters.swapped_out == step.counters.swapped_out);
     REQUIRE(leap.counters.peak_waiting == step.counters.peak_waiting);
     REQUIRE(leap.counters.peak_running == step.counters.peak_running);
     check_conservation(s, leap);
-    check_fcfs(leap);
+    check_fcfs(s, leap);
     leaps += leap.counters.events;
     steps += step.counters.events;
     preemptions += leap.counters.preemptions;
     hits += leap.counters.prefix_hits;
+    swaps += leap.counters.swapped_in;
+    aborts += leap.counters.aborted;
   }
   // The scenarios must reach what they are meant to test.
   CHECK(leaps * 5 < steps);
   CHECK(preemptions > 5000);
   CHECK(hits > 50000);
+  CHECK(swaps > 1000);
+  CHECK(aborts > 1000);
 }
 
 }  // namespace
