@@ -25,9 +25,11 @@ using Rows = std::vector<PreparedRow*>;
 constexpr double single_model_widening = 1.5;
 // A band below this would claim more than repeated measurements agree on.
 constexpr double smallest_band = 0.05;
+// A 90th percentile of fewer runs says little: the default band stays.
+constexpr std::size_t fewest_for_a_band = 10;
 
 struct Errors {
-  std::vector<double> tpot, ttft;  // |predicted/measured - 1|
+  std::vector<double> tpot, ttft, queued_ttft;  // |predicted/measured - 1|
 };
 
 void add_errors(const Rows& rows, const std::string& only_model, unsigned threads, Errors& errors) {
@@ -44,7 +46,8 @@ void add_errors(const Rows& rows, const std::string& only_model, unsigned thread
     if (!wanted(*rows[i]) || !p.skip.empty()) continue;
     if (m.tpot_ms > 0) errors.tpot.push_back(std::fabs(p.tpot_ms / m.tpot_ms - 1));
     // Runs that queue for KV memory are judged apart: a small error of capacity moves them by far.
-    if (m.ttft_ms > 0 && !p.queues) errors.ttft.push_back(std::fabs(p.ttft_ms / m.ttft_ms - 1));
+    if (m.ttft_ms > 0)
+      (p.queues ? errors.queued_ttft : errors.ttft).push_back(std::fabs(p.ttft_ms / m.ttft_ms - 1));
   }
 }
 
@@ -99,6 +102,12 @@ void set_bands(const Rows& rows, const std::vector<std::string>& models, unsigne
   }
   costs.tpot_band = std::max(smallest_band, widening * statistics(errors.tpot).p90);
   costs.ttft_band = std::max(smallest_band, widening * statistics(errors.ttft).p90);
+  if (errors.queued_ttft.size() >= fewest_for_a_band) {
+    costs.ttft_queued_band =
+        std::max(costs.ttft_band, widening * statistics(errors.queued_ttft).p90);
+  } else {
+    costs.ttft_queued_band = std::max(costs.ttft_queued_band, costs.ttft_band);
+  }
 }
 
 // The numbers as the file will hold them, so that the errors printed are theirs.
@@ -113,6 +122,12 @@ catalog::ServingCosts rounded(catalog::ServingCosts c) {
 
 std::string micros(double seconds) {
   return fmt::format("{:.3g} us", 1e6 * seconds);
+}
+
+// What tells a line of the section from the others.
+std::string line_start(const ServingLine& line) {
+  const std::string gpu = line.gpu.empty() ? "" : fmt::format(" gpu: {},", line.gpu);
+  return fmt::format("  - {{engine: {},{}", line.engine, gpu);
 }
 
 std::string summary(const std::string& gpu, const ServingLine& l, const Errors& e) {
@@ -132,13 +147,13 @@ std::string summary(const std::string& gpu, const ServingLine& l, const Errors& 
 std::string serving_line_text(const ServingLine& line, const std::string& date) {
   const catalog::ServingCosts& c = line.costs;
   return fmt::format(
-      "  - {{engine: {}, rows: {}, alpha: {:.3g}, a_n: {}, h0: {}, hs: {}, tlp: {}, pf: {:.3g}, "
+      "{} rows: {}, alpha: {:.3g}, a_n: {}, h0: {}, hs: {}, tlp: {}, pf: {:.3g}, "
       "ttft0: {:.3g} ms, s: {:.3g}, r: {:.3g}, origin: fitted, data: {}, date: {}, tpot_band: "
-      "{:.3f}, ttft_band: {:.3f}}}\n",
-      line.engine, line.rows, c.alpha, micros(c.group_per_layer), micros(c.per_step),
+      "{:.3f}, ttft_band: {:.3f}, ttft_queued_band: {:.3f}}}\n",
+      line_start(line), line.rows, c.alpha, micros(c.group_per_layer), micros(c.per_step),
       micros(c.per_sequence), micros(c.prefill_per_layer), c.prefill_factor, 1e3 * c.first_token,
       c.routing_skew, c.first_token_steps, fmt::join(line.models, "+"), date, c.tpot_band,
-      c.ttft_band);
+      c.ttft_band, c.ttft_queued_band);
 }
 
 std::string with_serving(const std::string& text, const std::vector<ServingLine>& lines,
@@ -149,7 +164,7 @@ std::string with_serving(const std::string& text, const std::vector<ServingLine>
     const std::size_t end = old.find('\n', at + 1);
     const std::string line = old.substr(at + 1, end - at);
     const bool replaced = std::any_of(lines.begin(), lines.end(), [&](const ServingLine& l) {
-      return line.find("engine: " + l.engine + ",") != std::string::npos;
+      return line.rfind(line_start(l) + " rows:", 0) == 0;
     });
     if (!replaced) kept += line;
     at = end;
@@ -183,7 +198,7 @@ int run_calibrate_serving(const ServingOptions& options, std::ostream& out) {
   for (const auto& [gpu, engines] : stacks) {
     std::vector<ServingLine> lines;
     for (const auto& [engine, rows] : engines) {
-      ServingLine line{engine, rows.size(), models_of(rows),
+      ServingLine line{engine, "", rows.size(), models_of(rows),
                        rounded(fit_stack(rows, options.threads))};
       set_costs(rows, line.costs);
       Errors errors;

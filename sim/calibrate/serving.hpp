@@ -22,15 +22,16 @@ struct ServingOptions {
 /// One line of a `serving` section.
 struct ServingLine {
   std::string engine;
+  std::string gpu;  // written where it is not the file's own; empty = the file's
   std::size_t rows = 0;
-  std::vector<std::string> models;  // catalogue names, sorted
+  std::vector<std::string> models;  // catalogue names, sorted; of --bench, what was measured
   catalog::ServingCosts costs;      // with the bands
 };
 
 /// Nine numbers, rounded as written.
 std::string serving_line_text(const ServingLine& line, const std::string& date);
 
-/// `text` (a fit file) with a `serving` section of `lines`; lines of other engines stay.
+/// `text` (a fit file) with a `serving` section of `lines`; lines of other engines and GPUs stay.
 std::string with_serving(const std::string& text, const std::vector<ServingLine>& lines,
                          const std::string& date);
 

@@ -33,6 +33,7 @@ struct ServingCosts {
   // Half-width of the 90 % interval, relative (0.2: within 20 %), from runs left out of the fit;
   // unfitted ones are wide.
   double tpot_band = 0.5, ttft_band = 1.0;
+  double ttft_queued_band = 2.0;   // of runs that queue for KV memory
   std::string origin = "default";  // "fitted", "default", "inherited from ..."
 };
 

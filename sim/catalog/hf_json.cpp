@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "units/json.hpp"
+
 namespace servegrid::catalog {
 
 using nlohmann::json;
@@ -13,41 +15,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t max_bytes = 4u << 20;
-constexpr int max_depth = 64;
-
-/// Replaces NaN and Infinity outside strings by null and checks the nesting, because the parser's
-/// values are destroyed recursively.
-std::string tamed(const std::string& text, const std::string& file, bool& odd_numbers) {
-  std::string out;
-  out.reserve(text.size());
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      out += c;
-      if (c == '\\' && i + 1 < text.size()) out += text[++i];
-      if (c == '"') quoted = false;
-      continue;
-    }
-    if (c == '"') quoted = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > max_depth) {
-      throw InputError(fmt::format("{}: nested deeper than {} levels", file, max_depth));
-    }
-    bool replaced = false;
-    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
-      if (text.compare(i, word.size(), word) != 0) continue;
-      out += "null";
-      i += word.size() - 1;
-      odd_numbers = replaced = true;
-      break;
-    }
-    if (!replaced) out += c;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -63,20 +30,7 @@ std::string plain(const std::string& text) {
 }
 
 json parse_config(const std::string& text, const std::string& file, bool& odd_numbers) {
-  if (text.size() > max_bytes) {
-    throw InputError(fmt::format("{}: larger than 4 MB: not a config.json", file));
-  }
-  json parsed;
-  try {
-    parsed = json::parse(tamed(text, file, odd_numbers));
-  } catch (const json::exception& e) {
-    // The parser's text quotes what it read: keep it printable.
-    std::string why = e.what();
-    for (char& c : why) {
-      if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
-    }
-    throw InputError(fmt::format("{}: not JSON: {}", file, why.substr(0, 200)));
-  }
+  json parsed = units::parse_json(text, file, max_bytes, odd_numbers);
   if (!parsed.is_object()) {
     throw InputError(fmt::format("{}: expected an object, as config.json of a model has", file));
   }

@@ -142,6 +142,13 @@ void add_common(Spec& spec, const CommonUse& use) {
   spec.options.add(group);
 }
 
+std::pair<std::string, std::string> override_of(const std::string& item) {
+  const auto equals = item.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw InputError("--set takes PATH=VALUE, not '" + item + "'");
+  return {item.substr(0, equals), item.substr(equals + 1)};
+}
+
 Common common_of(const Parsed& parsed) {
   Common common;
   const std::string format = parsed.has("format") ? parsed.text("format") : "table";
@@ -154,10 +161,7 @@ Common common_of(const Parsed& parsed) {
   if (parsed.has("output") && common.output.empty())
     throw InputError("--output needs the name of a folder");
   for (const auto& item : parsed.list("set")) {
-    const auto equals = item.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw InputError("--set takes PATH=VALUE, not '" + item + "'");
-    common.set.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+    common.set.push_back(override_of(item));
   }
   if (parsed.has("seed"))
     common.set.emplace_back("seed", std::to_string(parsed.integer("seed", 0, INT64_MAX, 0)));

@@ -56,6 +56,8 @@ struct Common {
   bool quiet = false, leap = true;
 };
 Common common_of(const Parsed& parsed);
+/// "PATH=VALUE" of --set, taken apart.
+std::pair<std::string, std::string> override_of(const std::string& item);
 
 /// Throws InputError when there are more positional words than `most`.
 void at_most_words(const Spec& spec, const Parsed& parsed, std::size_t most);

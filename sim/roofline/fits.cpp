@@ -96,6 +96,7 @@ KernelFit read_kernel(const Value& v) {
 ServingFitRow read_serving(const Value& v) {
   ServingFitRow r;
   r.engine = v.at("engine").text();
+  if (const auto x = v.find("gpu"); x.present()) r.gpu = x.text();
   if (const auto x = v.find("rows"); x.present()) {
     r.rows = static_cast<int>(x.integer(0, 100000000));
   }
@@ -113,16 +114,12 @@ ServingFitRow read_serving(const Value& v) {
   if (const auto x = v.find("origin"); x.present()) c.origin = x.text();
   if (const auto x = v.find("tpot_band"); x.present()) c.tpot_band = x.number(0, 100);
   if (const auto x = v.find("ttft_band"); x.present()) c.ttft_band = x.number(0, 100);
-  for (const auto& [key, value] : v.entries()) {  // data and dates are for people
-    static const std::vector<std::string> known = {
-        "engine",     "version",   "rows",      "alpha",     "a_n",    "h0",
-        "hs",         "tlp",       "pf",        "ttft0",     "s",      "r",
-        "origin",     "data",      "tpot_band", "ttft_band", "models", "median_error",
-        "mean_error", "p90_error", "date",      "note"};
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      throw value.error("unknown key '" + key + "' in a serving fit");
-    }
-  }
+  if (const auto x = v.find("ttft_queued_band"); x.present())
+    c.ttft_queued_band = x.number(0, 1000);
+  for (const char* key :
+       {"version", "data", "date", "models", "median_error", "mean_error", "p90_error", "note"})
+    (void)v.find(key);  // for people
+  v.no_unknown_keys();
   return r;
 }
 
@@ -286,10 +283,10 @@ ChosenFit Fits::find(const std::string& op, const std::vector<std::string>& dtyp
 }
 
 catalog::ServingCosts Fits::costs() const {
-  if (!inherited_) {
-    for (const auto& row : file_.serving) {
-      if (row.engine == engine_) return row.costs;
-    }
+  const std::string gpu = inherited_ ? gpu_->name : std::string();
+  for (const auto& row : file_.serving) {
+    if (row.engine == engine_ && (row.gpu == gpu || (!inherited_ && row.gpu == file_.gpu)))
+      return row.costs;
   }
   return {};
 }

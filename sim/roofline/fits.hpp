@@ -28,6 +28,7 @@ struct KernelFit {
 
 struct ServingFitRow {
   std::string engine;
+  std::string gpu;  // another GPU, that uses this file's kernels; empty = the file's own
   int rows = 0;
   catalog::ServingCosts costs;
 };

@@ -153,30 +153,34 @@ PreparedRow Preparer::prepare(const MeasuredRow& row) {
     p.scenario = scenario_of(row);
     p.gpu_key = p.scenario.gpu.name;
     p.engine_key = p.scenario.engine.engine;
-    model::check(model::deployment_of(p.scenario));
     if (faster_than_peak(row, p.scenario)) {
       p.skip = "faster than the GPUs' peak allows";
       return p;
     }
-    const auto ledger = memory::size(p.scenario, {});
-    if (!ledger.fits) {
-      p.skip = "does not fit in memory";
-      return p;
-    }
-    p.num_blocks = ledger.num_blocks;
-    p.scenario.knobs.block_size = ledger.block_tokens;  // states or windows: not the engine's own
-    p.blocks_fixed = ledger.blocks_per_request_fixed;
-    p.queues = wants_more_than_pool(p, ledger.kv_capacity_tokens);
-    const auto& gpu = p.scenario.gpu;
-    const std::string fit_name = !gpu.fits.empty() ? gpu.fits : gpu.inherits_fits_from;
-    const std::string fit_file =
-        fit_name.empty() ? std::string() : catalog_.find_file("hw_profiles/fits", fit_name);
-    p.steps = std::make_unique<roofline::StepModel>(model::deployment_of(p.scenario), fit_file);
+    compile(p, catalog_);
   } catch (const Error& e) {
     const std::string what = e.what();
     p.skip = what.substr(0, what.find('\n'));
   }
   return p;
+}
+
+void compile(PreparedRow& p, const catalog::Catalog& catalog) {
+  model::check(model::deployment_of(p.scenario));
+  const auto ledger = memory::size(p.scenario, {});
+  if (!ledger.fits) {
+    p.skip = "does not fit in memory";
+    return;
+  }
+  p.num_blocks = ledger.num_blocks;
+  p.scenario.knobs.block_size = ledger.block_tokens;  // states or windows: not the engine's own
+  p.blocks_fixed = ledger.blocks_per_request_fixed;
+  p.queues = wants_more_than_pool(p, ledger.kv_capacity_tokens);
+  const auto& gpu = p.scenario.gpu;
+  const std::string fit_name = !gpu.fits.empty() ? gpu.fits : gpu.inherits_fits_from;
+  const std::string fit_file =
+      fit_name.empty() ? std::string() : catalog.find_file("hw_profiles/fits", fit_name);
+  p.steps = std::make_unique<roofline::StepModel>(model::deployment_of(p.scenario), fit_file);
 }
 
 Prediction predict(const PreparedRow& p) {

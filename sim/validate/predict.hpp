@@ -44,6 +44,9 @@ class Preparer {
   std::map<std::string, catalog::EngineProfile> engines_;
 };
 
+/// Sizes `row.scenario` and compiles its step model; `skip` says why it cannot run.
+void compile(PreparedRow& row, const catalog::Catalog& catalog);
+
 /// Simulates the row's run on the event heap (no SimGrid) with the step model's present serving
 /// costs.
 Prediction predict(const PreparedRow& row);

@@ -18,8 +18,10 @@ Json number(double value) {
 }
 
 bool inside_band(const Scored& s, Metric metric, const PreparedRow& p) {
-  const double band =
-      metric == Metric::tpot ? p.steps->costs().tpot_band : p.steps->costs().ttft_band;
+  const auto& costs = p.steps->costs();
+  const double band = metric == Metric::tpot ? costs.tpot_band
+                      : s.prediction.queues  ? costs.ttft_queued_band
+                                             : costs.ttft_band;
   const double measured = metric == Metric::tpot ? s.row->tpot_ms : s.row->ttft_ms;
   const double predicted = metric == Metric::tpot ? s.prediction.tpot_ms : s.prediction.ttft_ms;
   return std::abs(std::log(measured / predicted)) <= std::log1p(band);
