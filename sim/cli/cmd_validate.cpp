@@ -25,8 +25,9 @@ int validate_command(const Args& args) {
                              "measured runs, CSV")("rows",
                                                    po::value<std::string>()->value_name("FILE"),
                                                    "write every row with its prediction, CSV")(
-      "leave-out", po::value<std::string>()->value_name("model"),
-      "'model': predict each model with serving costs that were fitted without it")(
+      "leave-out", po::value<std::string>()->value_name("WHAT"),
+      "'model': predict each model with serving costs that were fitted without it; 'gpu': with the "
+      "kernels of the nearest relative and default costs; 'kernels': from the data sheet alone")(
       "tpot-limit", po::value<std::string>()->value_name("MS"),
       "limit of the largest-concurrency question, in whole milliseconds (default 20)")(
       "jobs", po::value<std::string>()->value_name("N"),
@@ -42,10 +43,12 @@ int validate_command(const Args& args) {
   options.threads = common.jobs > 0 ? static_cast<unsigned>(common.jobs)
                                     : std::max(1u, std::thread::hardware_concurrency());
   if (parsed->has("leave-out")) {
-    if (parsed->text("leave-out") != "model") {
-      throw InputError("--leave-out takes 'model', not '" + parsed->text("leave-out") + "'");
-    }
-    options.leave_out_models = true;
+    const std::string what = parsed->text("leave-out");
+    if (what != "model" && what != "gpu" && what != "kernels")
+      throw InputError("--leave-out takes 'model', 'gpu' or 'kernels', not '" + what + "'");
+    options.leave_out_models = what == "model";
+    if (what == "gpu") options.knowledge = validate::Knowledge::relative;
+    if (what == "kernels") options.knowledge = validate::Knowledge::data_sheet;
   }
   options.tpot_limit_ms = static_cast<double>(parsed->integer("tpot-limit", 1, 100000, 20));
   const validate::Report report = validate::validate(options);

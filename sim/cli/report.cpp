@@ -202,6 +202,15 @@ std::string run_text(const study::Point& p) {
                           percent(p.load.seconds_by_bound.at(i) / total));
   line("step time", shares);
   line("trust", p.trust);
+  const auto interval = [&](const char* title, const char* name, const char* unit, int digits) {
+    for (const auto& i : p.intervals) {
+      if (i.metric == name)
+        line(title, fixed(i.low, digits) + " to " + fixed(i.high, digits) + unit);
+    }
+  };
+  interval("90 % interval of mean TTFT", "mean_ttft_ms", " ms", 0);
+  interval("  of mean TPOT", "mean_tpot_ms", " ms", 1);
+  interval("  of output tokens/s", "output_throughput", "", 0);
   return out;
 }
 

@@ -99,6 +99,8 @@ void write_run(const std::string& path, const catalog::Scenario& scenario, const
   Json summary = Json::parse(metrics::summary_json(point.summary));
   summary["scenario_hash"] = fmt::format("{:016x}", fnv1a(scenario.resolved_yaml));
   summary["trust"] = point.trust;
+  summary["intervals_90"] = Json::object();
+  for (const auto& i : point.intervals) summary["intervals_90"][i.metric] = {i.low, i.high};
   summary["binds"] = point.binds;
   summary["resident_conversations"] = point.resident * point.replicas;
   summary["context_tokens"] = point.context_tokens;

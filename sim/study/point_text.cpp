@@ -54,6 +54,8 @@ Load load_from(const Json& j) {
 std::string to_text(const Point& p) {
   Json summary = Json::object();
   for (const auto& [name, value] : p.summary) summary[name] = value;
+  Json intervals = Json::object();
+  for (const auto& i : p.intervals) intervals[i.metric] = {i.low, i.high};
   const Json json = {{"label", p.label},
                      {"model", p.model},
                      {"weights", p.weights},
@@ -79,6 +81,7 @@ std::string to_text(const Point& p) {
                      {"binds", p.binds},
                      {"trust", p.trust},
                      {"summary", summary},
+                     {"intervals_90", intervals},
                      {"load", load_json(p.load)}};
   return json.dump();
 }
@@ -113,6 +116,8 @@ Point from_text(const std::string& text) {
     p.trust = j.at("trust");
     for (const auto& [name, value] : j.at("summary").items())
       p.summary.emplace_back(name, value.get<double>());
+    for (const auto& [name, value] : j.at("intervals_90").items())
+      p.intervals.push_back({name, value.at(0), value.at(1)});
     p.load = load_from(j.at("load"));
     return p;
   } catch (const Json::exception& e) {

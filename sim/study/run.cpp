@@ -85,6 +85,22 @@ memory::Ledger size_point(const catalog::Scenario& scenario, Point& point) {
   return ledger;
 }
 
+std::vector<Interval> intervals_at(const catalog::Scenario& s, const Point& point,
+                                   const roofline::StepModel& steps) {
+  const auto value = [&](const char* name) { return point.metric(name).value_or(0); };
+  Prediction p;
+  p.ttft_ms = value("mean_ttft_ms");
+  p.tpot_ms = value("mean_tpot_ms");
+  p.e2el_ms = value("mean_e2el_ms");
+  p.throughput = value("output_throughput");
+  p.duration = value("duration");
+  p.closed = s.workload.kind == WorkloadSpec::Kind::closed ||
+             s.workload.kind == WorkloadSpec::Kind::conversations;
+  p.think_ms = 1e3 * s.workload.think_time;
+  p.queues = point.load.waiting >= 0.5;
+  return intervals_of(p, bands_of(steps.costs(), point.trust, p.queues));
+}
+
 }  // namespace
 
 std::optional<double> Point::metric(const std::string& name) const {
@@ -171,6 +187,7 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
   point.load = load_of(out, s.replicas, *steps);
   point.summary = summary_of(out, s, point.load);
   point.binds = binds_of(out, s, point.load);
+  point.intervals = intervals_at(s, point, *steps);
   if (result != nullptr) *result = std::move(out);
   return point;
 }

@@ -13,6 +13,7 @@
 #include "memory/ledger.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_model.hpp"
+#include "study/interval.hpp"
 
 namespace servegrid::study {
 
@@ -58,6 +59,7 @@ struct Point {
   metrics::Summary summary;
   Load load;
   std::string binds, trust;
+  std::vector<Interval> intervals;  // 90 %
 
   [[nodiscard]] std::optional<double> metric(const std::string& name) const;
   [[nodiscard]] int all_gpus() const { return gpus * replicas; }

@@ -154,6 +154,7 @@ MeasuredRow read_general(const CsvReader& csv) {
   row.model = csv.text("model");
   row.weights = csv.text("weights");
   row.kv_cache = optional_text(csv, "kv_cache");
+  row.date = optional_text(csv, "date");
   row.tp = static_cast<int>(csv.number_or("tp", 1, max_gpus, 1));
   row.ep = static_cast<int>(csv.number_or("ep", 1, max_gpus, 1));
   row.dp = static_cast<int>(csv.number_or("dp", 1, max_gpus, 1));

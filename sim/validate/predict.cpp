@@ -116,7 +116,12 @@ const catalog::EngineProfile& Preparer::engine_at(const std::string& engine,
 }
 
 catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
-  if (gpus_.count(row.gpu) == 0) gpus_.emplace(row.gpu, catalog_.gpu(row.gpu));
+  if (gpus_.count(row.gpu) == 0) {
+    catalog::Gpu gpu = catalog_.gpu(row.gpu);
+    if (knowledge_ != Knowledge::own) gpu.fits.clear();
+    if (knowledge_ == Knowledge::data_sheet) gpu.inherits_fits_from.clear();
+    gpus_.emplace(row.gpu, std::move(gpu));
+  }
   if (models_.count(row.model) == 0) models_.emplace(row.model, catalog_.model(row.model));
   catalog::Scenario s;
   s.name = row.id;

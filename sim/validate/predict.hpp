@@ -29,8 +29,14 @@ struct PreparedRow {
   std::string skip;
 };
 
+/// What a prediction may know of the GPU's kernels: its own fits, its nearest relative's (the
+/// profile's `inherits_fits_from`), or the data sheet alone. Without its own, serving costs are the
+/// defaults.
+enum class Knowledge { own, relative, data_sheet };
+
 class Preparer {
  public:
+  explicit Preparer(Knowledge knowledge = Knowledge::own) : knowledge_(knowledge) {}
   /// Never throws for a row that cannot be simulated: `skip` says why.
   PreparedRow prepare(const MeasuredRow& row);
 
@@ -38,6 +44,7 @@ class Preparer {
   catalog::Scenario scenario_of(const MeasuredRow& row);
   const catalog::EngineProfile& engine_at(const std::string& engine, const std::string& version,
                                           const std::string& date);
+  Knowledge knowledge_;
   catalog::Catalog catalog_;
   std::map<std::string, catalog::Gpu> gpus_;
   std::map<std::string, catalog::Model> models_;

@@ -110,6 +110,13 @@ std::string share_line(const char* title, const Decisions::Share& share) {
                      share.pairs);
 }
 
+const char* what_is_left_out(const std::string& what) {
+  if (what == "model") return ", each model left out of the fit";
+  if (what == "gpu") return ", with the kernels of each GPU's nearest relative and default costs";
+  if (what == "kernels") return ", from data sheets and default costs alone";
+  return "";
+}
+
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string out = "\"";
@@ -125,7 +132,7 @@ std::string to_json(const Report& report) {
   Json j;
   j["rows"] = report.rows;
   j["predicted"] = report.scored.size();
-  j["leave_out_models"] = report.leave_out;
+  j["left_out"] = report.left_out;
   j["skipped"] = Json::object();
   for (const auto& [reason, count] : report.skipped) j["skipped"][reason] = count;
   j["tpot"] = metric_json(report, owner, Metric::tpot, all);
@@ -184,8 +191,7 @@ std::string to_table(const Report& report) {
     out +=
         fmt::format("  {:<28} {:>6.1f} %  median error, {} series\n", "concurrency at TPOT limit",
                     d.concurrency_median_error, d.concurrency_cases);
-  out += fmt::format("\nErrors in % of the measurement{}\n",
-                     report.leave_out ? ", each model left out of the fit" : "");
+  out += fmt::format("\nErrors in % of the measurement{}\n", what_is_left_out(report.left_out));
   out += fmt::format("{:<44} {:>5}  {:>29}  {:>33}\n", "", "", "TPOT median  mean   p90  signed",
                      "TTFT median    mean     p90   signed");
   out += table_line(report, "all", [](const Scored&) { return true; });

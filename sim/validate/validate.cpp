@@ -63,10 +63,13 @@ void leave_models_out(Report& report, unsigned threads, std::vector<Prediction>&
 
 Report validate(const ValidateOptions& options) {
   Report report;
-  Preparer preparer;
+  Preparer preparer(options.knowledge);
   const auto measured = read_measured(options.measured);
   report.rows = static_cast<std::int64_t>(measured.size());
-  report.leave_out = options.leave_out_models;
+  report.left_out = options.leave_out_models                     ? "model"
+                    : options.knowledge == Knowledge::relative   ? "gpu"
+                    : options.knowledge == Knowledge::data_sheet ? "kernels"
+                                                                 : "";
   report.prepared.reserve(measured.size());
   for (const auto& row : measured) report.prepared.push_back(preparer.prepare(row));
 

@@ -12,9 +12,10 @@ namespace servegrid::validate {
 struct ValidateOptions {
   std::string measured;  // path of the CSV
   unsigned threads = 2;
-  bool leave_out_models =
-      false;                  // refit the serving costs without a model before predicting its rows
-  double tpot_limit_ms = 20;  // of the concurrency question
+  // Refit the serving costs without a model before predicting its rows.
+  bool leave_out_models = false;
+  Knowledge knowledge = Knowledge::own;  // of the GPUs' kernels
+  double tpot_limit_ms = 20;             // of the concurrency question
 };
 
 struct Report {
@@ -23,7 +24,7 @@ struct Report {
   std::map<std::string, std::int64_t> skipped;  // reason -> rows
   std::int64_t rows = 0;
   Decisions decisions;
-  bool leave_out = false;
+  std::string left_out;  // "model", "gpu", "kernels"; empty: nothing
 };
 
 Report validate(const ValidateOptions& options);
