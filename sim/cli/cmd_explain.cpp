@@ -124,7 +124,7 @@ std::string to_text(const catalog::Scenario& s, const roofline::Batch& batch,
   std::string out = fmt::format(
       "{} in {} on {} x {} (TP {}), {}: one step with {} decoding "
       "sequences ({} context tokens)",
-      s.model.title, model::weights_text(s), s.parallel.gpus(), s.gpu.title, s.parallel.tp,
+      s.model.title, model::formats_text(s), s.parallel.gpus(), s.gpu.title, s.parallel.tp,
       s.engine.name, batch.sequences, fixed(double(batch.context[0]), 0));
   if (!batch.prefill.empty())
     out += fmt::format(" and a prefill chunk of {} tokens over {}", batch.prefill[0].tokens,

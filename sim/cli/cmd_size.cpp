@@ -72,7 +72,7 @@ std::string set_up(const catalog::Scenario& s) {
   return fmt::format("{} in {} on {} x {} (TP {}, PP {}, EP {}, DP {}), KV cache {}, {}",
                      s.model.title, model::weights_text(s), s.parallel.gpus(), s.gpu.title,
                      s.parallel.tp, s.parallel.pp, s.parallel.ep, s.parallel.dp,
-                     catalog::name(s.knobs.kv_cache), s.engine.name);
+                     model::kv_cache_text(s), s.engine.name);
 }
 
 Json to_json(const catalog::Scenario& s, const memory::Ledger& ledger, memory::Rule rule,

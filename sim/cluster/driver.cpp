@@ -10,6 +10,20 @@ namespace servegrid::cluster {
 using workload::Request;
 using workload::RequestId;
 
+namespace {
+
+// Each GPU copies its own part of a block over its own PCIe link; 0: no swapping.
+engine::SwapSpace swap_of(const catalog::Scenario& scenario, double block_bytes) {
+  if (!scenario.knobs.swap_preempted) return {};
+  if (block_bytes <= 0 || scenario.gpu.host_bandwidth <= 0) {
+    throw InputError("preemption_mode swap: the bandwidth between GPU and host is not known");
+  }
+  return {static_cast<std::int64_t>(scenario.knobs.swap_space / block_bytes),
+          to_ticks(block_bytes / scenario.gpu.host_bandwidth)};
+}
+
+}  // namespace
+
 Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& steps,
                std::int64_t num_blocks, std::int64_t blocks_fixed, const RunOptions& options)
     : options_(options), source_(workload::make_source(scenario.workload, scenario.seed)) {
@@ -22,6 +36,7 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
     config.policy = scenario.engine.policy;
     config.knobs = scenario.knobs;
     config.pool = {num_blocks, scenario.knobs.block_size, blocks_fixed};
+    config.swap = swap_of(scenario, options.block_bytes);
     config.index = static_cast<int>(i);
     config.leap = options.leap;
     fleet_.replicas.emplace_back(config, steps, *this);

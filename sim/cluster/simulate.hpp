@@ -11,7 +11,8 @@ namespace servegrid::cluster {
 struct RunOptions {
   bool leap = true;  // false: one event a step, same result bit for bit
   bool timeline = true;
-  bool check = true;  // conservation invariants at the end
+  bool check = true;       // conservation invariants at the end
+  double block_bytes = 0;  // of one KV block on one GPU, for swapping to the host; 0: not known
 };
 
 /// The event loop on the heap alone (inner loops, tests): no SimGrid. Deterministic.

@@ -187,7 +187,9 @@ std::vector<Running> Replica::Impl::running() const {
   std::vector<Running> list;
   if (mode_ != Mode::stepping) return list;
   for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
-    list.push_back({state[slot].request.id, state.held_in_step(state[slot]), state[slot].decoding});
+    const Sequence& s = state[slot];
+    const std::int64_t blocks = plan_.decodes && s.decoding ? state.held_in_step(s) : state.held(s);
+    list.push_back({s.request.id, blocks, s.decoding});
   }
   return list;
 }

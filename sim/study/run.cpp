@@ -148,7 +148,7 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
   Point point;
   point.label = label;
   point.model = s.model.name;
-  point.weights = model::weights_text(s);
+  point.weights = model::formats_text(s);
   point.gpu = s.gpu.name;
   point.gpu_title = s.gpu.title;
   point.engine = s.engine.name;
@@ -179,6 +179,8 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
   const auto steps = step_model_of(s);
   cluster::RunOptions run;
   run.leap = leap;
+  run.block_bytes =
+      ledger.kv_bytes_per_gpu * s.parallel.dp / static_cast<double>(ledger.num_blocks);
   catalog::Scenario placed = s;  // layers with states or windows share blocks of another size
   placed.knobs.block_size = ledger.block_tokens;
   metrics::RunResult out = cluster::simulate_on_simgrid(placed, *steps, ledger.num_blocks,

@@ -80,6 +80,13 @@ def test_size(bench):
     bench.check("nvfp4 (dequantised: bf16 math)" in out, "a format without units says how it runs")
     out, _ = bench.exits(0, "size", "--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "nvfp4")
     bench.check("dequantised" not in out, "a native format does not")
+    for gpu, said in (("a100-80g", True), ("h100", False)):
+        kv = ["--model", "llama-3.1-8b", "--gpu", gpu, "--kv", "fp8"]
+        for command in (["size", *kv], ["explain", *kv], ["run", *kv, "--isl", "500", "--osl", "20",
+                                                           "--concurrency", "2"]):
+            out, _ = bench.exits(0, *command)
+            bench.check(("KV cache fp8 (dequantised: bf16 math)" in out) == said,
+                        f"{command[0]}: an FP8 KV cache on {gpu}")
     for key in ("fits", "weights_bytes_per_gpu", "kv_bytes_per_token_per_gpu", "kv_capacity_tokens",
                 "conversations", "gpus_needed", "ledger"):
         bench.check(key in size, f"size JSON has {key}")

@@ -83,23 +83,16 @@ Outcome run(const Scenario& s, bool leap, bool submit_first) {
 std::vector<std::string> steps(const Scenario& s) {
   std::vector<std::string> out;
   std::size_t seen = 0;
-  live(s, false, true, [&](Ticks now, const engine::Replica& replica, const Log& log) {
-    std::string line = str(now) + ":";
+  live(s, false, true, [&](Ticks, const engine::Replica& replica, const Log& log) {
+    std::string line = str(static_cast<std::int64_t>(out.size()) + 1) + ":";
     for (const engine::Running& r : replica.running()) {
       line += " " + str(r.id) + "(" + str(r.blocks) + ")" + (r.decoding ? "" : "*");
     }
-    if (const std::int64_t n = replica.observe(now).waiting; n > 0) {
-      line += " | waiting " + str(n);
-    }
     for (; seen < log.lines.size(); ++seen) {
-      const std::string& l = log.lines[seen];
-      const std::string what = l.substr(l.find(' ') + 1);
-      if (what.rfind("preempted", 0) == 0 || what.rfind("finished", 0) == 0 ||
-          what.rfind("aborted", 0) == 0) {
-        line += " | " + what;
-      }
+      const std::string what = log.lines[seen].substr(log.lines[seen].find(' ') + 1);
+      if (what.rfind("preempted", 0) == 0) line += " | " + what;
     }
-    out.push_back(line);
+    if (line.back() != ':') out.push_back(line);
   });
   return out;
 }

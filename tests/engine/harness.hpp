@@ -71,8 +71,8 @@ struct Outcome {
 /// `submit_first`: at one instant, arrivals before the replica's own event, or after it.
 Outcome run(const Scenario& scenario, bool leap, bool submit_first = true);
 
-/// Each step as "time: id(blocks) id(blocks)* ... | waiting n", a star for those whose prompt is
-/// not complete, and what happened between the steps. Runs without leaps.
+/// Each step as "number: id(blocks) id(blocks)* | preempted id": the running list with the blocks
+/// held in that step, a star where the prompt is not complete. Runs without leaps.
 std::vector<std::string> steps(const Scenario& scenario);
 
 workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt, std::int64_t output);

@@ -84,8 +84,8 @@ Scenario random_scenario(std::uint32_t seed) {
   k.max_prefill_tokens = d.in(20, 200);
   k.schedule_conservativeness = d.one_in(2) ? 1.0 : 0.3;
   k.guaranteed_no_evict = d.one_in(2);
-  const bool has_priorities = s.config.policy == catalog::Policy::vllm_v1 ||
-                              s.config.policy == catalog::Policy::sglang;
+  const bool has_priorities =
+      s.config.policy == catalog::Policy::vllm_v1 || s.config.policy == catalog::Policy::sglang;
   k.by_priority = has_priorities && d.one_in(3);
   k.longest_prefix = !k.by_priority && d.one_in(2);
   k.swap_preempted = d.one_in(2);
