@@ -102,7 +102,8 @@ const catalog::EngineProfile& Preparer::engine_at(const std::string& engine,
   const catalog::EngineProfile* best = nullptr;
   const catalog::EngineProfile* oldest = nullptr;
   for (const auto& [name, profile] : engines_) {
-    if (profile.engine != engine) continue;
+    // Its own releases: schedulers that only borrow the engine's kernels have other names.
+    if (profile.engine != engine || !name.starts_with(engine + "-")) continue;
     const auto has = version_numbers(profile.version);
     if (oldest == nullptr || has < version_numbers(oldest->version)) oldest = &profile;
     const bool not_newer = !wanted.empty() ? has <= wanted
