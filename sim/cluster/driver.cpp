@@ -48,7 +48,6 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
   result_.num_blocks = num_blocks;
   const auto total = static_cast<std::size_t>(source_->total());
   result_.requests.reserve(total);
-  in_flight_.reserve(total);
 }
 
 bool Driver::run(std::int64_t events) {
@@ -59,11 +58,11 @@ bool Driver::run(std::int64_t events) {
       if (!own) break;
       own_arrival_ = own->id;
       own_arrival_queued_ = true;
-      arrivals_.push(*own);
+      expect(*own);
     }
     const std::size_t first = heap_.front();
     const Ticks replica_time = next_[first];
-    const Ticks arrival_time = arrivals_.empty() ? engine::never : arrivals_.top().arrival;
+    const Ticks arrival_time = arrivals_.empty() ? engine::never : arrivals_.top().at;
     if (gives_up_before(std::min(replica_time, arrival_time))) {
       give_up();
       continue;
@@ -84,16 +83,17 @@ bool Driver::run(std::int64_t events) {
   return true;
 }
 
+void Driver::expect(const Request& request) {
+  in_flight_.insert(request.id, request);
+  arrivals_.push({request.arrival, request.id});
+}
+
 void Driver::arrive() {
-  const Request request = arrivals_.top();
+  const Request request = in_flight_.at(arrivals_.top().id);
   arrivals_.pop();
   if (request.id == own_arrival_) own_arrival_queued_ = false;
   const auto id = static_cast<std::size_t>(request.id);
-  if (id >= in_flight_.size()) {
-    in_flight_.resize(id + 1);
-    result_.requests.resize(id + 1);
-  }
-  in_flight_[id] = request;
+  if (id >= result_.requests.size()) result_.requests.resize(id + 1);
   const int chosen = router_->pick(request, now_);
   const auto replica = static_cast<std::size_t>(chosen);
   metrics::RequestRecord& r = record(request.id);
@@ -131,7 +131,7 @@ void Driver::first_token(RequestId id, Ticks at) {
 
 // Whichever comes first ends the request for its client, who no longer waits for the engine.
 void Driver::left(RequestId id, Ticks at) {
-  const Request& request = in_flight_[static_cast<std::size_t>(id)];
+  const Request& request = in_flight_.at(id);
   metrics::RequestRecord& r = record(id);
   const bool timed_out = request.timeout > 0 && at - request.arrival == request.timeout;
   r.finish = at;
@@ -143,7 +143,7 @@ void Driver::left(RequestId id, Ticks at) {
 
 bool Driver::gives_up_before(Ticks limit) {
   while (!deadlines_.empty()) {
-    const Deadline& next = deadlines_.top();
+    const Due& next = deadlines_.top();
     if (record(next.id).outcome == metrics::Outcome::in_flight) return next.at < limit;
     deadlines_.pop();
   }
@@ -151,7 +151,7 @@ bool Driver::gives_up_before(Ticks limit) {
 }
 
 void Driver::give_up() {
-  const Deadline deadline = deadlines_.top();
+  const Due deadline = deadlines_.top();
   deadlines_.pop();
   now_ = deadline.at;
   const auto replica = static_cast<std::size_t>(record(deadline.id).replica);
@@ -170,7 +170,7 @@ void Driver::finished(RequestId id, Ticks at) {
     ++unheard_;
     return;  // its client had gone
   }
-  const Request& request = in_flight_[static_cast<std::size_t>(id)];
+  const Request& request = in_flight_.at(id);
   const Ticks waited = at - request.arrival;
   Ticks patience = engine::never;
   for (const Ticks t : {request.timeout, request.cancel_after}) {
@@ -195,13 +195,36 @@ void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
 void Driver::ended(RequestId id, Ticks at, bool completed) {
   result_.end = std::max(result_.end, at);
   --fleet_.outstanding[static_cast<std::size_t>(record(id).replica)];
-  if (const auto next = source_->on_end(in_flight_[static_cast<std::size_t>(id)], at, completed)) {
-    arrivals_.push(*next);
-  }
+  const Request request = in_flight_.take(id);
+  if (const auto next = source_->on_end(request, at, completed)) expect(*next);
 }
 
+// Epochs are told when they end, which may be late; the order of the timeline is that of their
+// starts. An epoch waits until no replica is in one that began before it.
 void Driver::epoch(const metrics::Epoch& epoch) {
-  if (options_.timeline) result_.timeline.push_back(epoch);
+  if (fleet_.replicas.size() == 1) {
+    result_.timeline.push_back(epoch, options_.timeline);
+    return;
+  }
+  late_.push_back(epoch);
+  if (late_.size() < late_limit_) return;
+  Ticks before = now_;
+  for (const engine::Replica& replica : fleet_.replicas) {
+    before = std::min(before, replica.open_since());
+  }
+  flush_timeline(std::min(before, epoch.start));
+}
+
+void Driver::flush_timeline(Ticks before) {
+  std::sort(late_.begin(), late_.end(), [](const metrics::Epoch& a, const metrics::Epoch& b) {
+    return std::pair(a.start, a.replica) < std::pair(b.start, b.replica);
+  });
+  const auto open = std::find_if(late_.begin(), late_.end(),
+                                 [before](const metrics::Epoch& e) { return e.start >= before; });
+  for (auto e = late_.begin(); e != open; ++e) result_.timeline.push_back(*e, options_.timeline);
+  late_.erase(late_.begin(), open);
+  // Each look sorts what waits and asks every replica: seldom enough to cost little an epoch.
+  late_limit_ = 2 * late_.size() + 16 * fleet_.replicas.size();
 }
 
 metrics::RunResult Driver::take_result() {
@@ -228,11 +251,7 @@ metrics::RunResult Driver::take_result() {
     all.peak_running = std::max(all.peak_running, one.peak_running);
     all.peak_waiting = std::max(all.peak_waiting, one.peak_waiting);
   }
-  // Epochs are told when they end, which may be late; their order is that of their starts.
-  std::sort(result_.timeline.begin(), result_.timeline.end(),
-            [](const metrics::Epoch& a, const metrics::Epoch& b) {
-              return std::pair(a.start, a.replica) < std::pair(b.start, b.replica);
-            });
+  flush_timeline(engine::never);
   if (static_cast<std::int64_t>(result_.requests.size()) != source_->total()) {
     throw RunError("event loop: " + std::to_string(result_.requests.size()) + " of " +
                    std::to_string(source_->total()) + " requests arrived");

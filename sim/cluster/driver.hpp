@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "cluster/id_table.hpp"
 #include "cluster/router.hpp"
 #include "cluster/simulate.hpp"
 #include "workload/source.hpp"
@@ -27,10 +28,10 @@ class Driver final : public engine::Listener {
   metrics::RunResult take_result();
 
  private:
-  struct Later {
-    bool operator()(const workload::Request& a, const workload::Request& b) const {
-      return a.arrival != b.arrival ? a.arrival > b.arrival : a.id > b.id;
-    }
+  struct Due {
+    Ticks at = 0;
+    workload::RequestId id = 0;
+    bool operator<(const Due& o) const { return at != o.at ? at > o.at : id > o.id; }
   };
 
   void scheduled(workload::RequestId id, Ticks at, std::int64_t cached_tokens) override;
@@ -41,12 +42,14 @@ class Driver final : public engine::Listener {
   void aborted(workload::RequestId id, Ticks at, std::int64_t generated) override;
   void epoch(const metrics::Epoch& epoch) override;
 
+  void expect(const workload::Request& request);
   void arrive();
   /// Whether a client that waits no longer is next, before `limit`; forgets those of ended
   /// requests.
   [[nodiscard]] bool gives_up_before(Ticks limit);
   void give_up();
   void left(workload::RequestId id, Ticks at);
+  void flush_timeline(Ticks before);
   void ended(workload::RequestId id, Ticks at, bool completed);
   void update(std::size_t replica);
   void sift_up(std::size_t place);
@@ -64,18 +67,15 @@ class Driver final : public engine::Listener {
   std::vector<std::size_t> heap_, place_;
   std::vector<Ticks> next_;
   // Arrivals to come: all that follow from an end, and one of the source's own.
-  std::priority_queue<workload::Request, std::vector<workload::Request>, Later> arrivals_;
+  std::priority_queue<Due> arrivals_;
   bool own_arrival_queued_ = false;
   workload::RequestId own_arrival_ = -1;
   // When the client of a request in flight gives up (timeout, cancellation).
-  struct Deadline {
-    Ticks at;
-    workload::RequestId id;
-    bool operator<(const Deadline& o) const { return at != o.at ? at > o.at : id > o.id; }
-  };
-  std::priority_queue<Deadline> deadlines_;
-  std::int64_t unheard_ = 0;                  // requests finished after their client had gone
-  std::vector<workload::Request> in_flight_;  // by id
+  std::priority_queue<Due> deadlines_;
+  std::int64_t unheard_ = 0;              // requests finished after their client had gone
+  IdTable<workload::Request> in_flight_;  // to come, or not ended
+  std::vector<metrics::Epoch> late_;      // told, but an earlier one may still come
+  std::size_t late_limit_ = 0;
   Ticks now_ = 0;
   metrics::RunResult result_;
 };

@@ -98,6 +98,7 @@ struct Replica::Impl {
   [[nodiscard]] Ticks next_event() const;
   [[nodiscard]] std::vector<Running> running() const;
   [[nodiscard]] Observation observe(Ticks t) const;
+  [[nodiscard]] Ticks open_since() const { return open_ ? record_.start : never; }
 
   State state;
   std::unique_ptr<Policy> policy;
@@ -478,6 +479,9 @@ std::vector<Running> Replica::running() const {
 }
 Observation Replica::observe(Ticks t) const {
   return impl_->observe(t);
+}
+Ticks Replica::open_since() const {
+  return impl_->open_since();
 }
 const metrics::Counters& Replica::counters() const {
   return impl_->state.counters;

@@ -89,6 +89,8 @@ class Replica {
   /// The running list in the engine's order, with the blocks held in the step under way.
   /// O(running).
   [[nodiscard]] std::vector<Running> running() const;
+  /// Start of the epoch in progress, that the listener has not been told of; `never` when idle.
+  [[nodiscard]] Ticks open_since() const;
   /// Counters so far (requests, blocks, tokens, preemptions, steps, events).
   [[nodiscard]] const metrics::Counters& counters() const;
 

@@ -25,60 +25,52 @@ struct Sums {
   std::int64_t preemptions = 0;
 };
 
+// The same for one request; its words are put together only when it fails.
+void require(bool holds, const char* invariant, const RequestRecord& r, const char* what) {
+  if (!holds) require(false, invariant, "request " + text(r.id) + ' ' + what);
+}
+
 void check_times(const RequestRecord& r) {
-  const std::string who = "request " + text(r.id);
-  require(r.arrival >= 0, "time order", who + " arrives before the start");
+  require(r.arrival >= 0, "time order", r, "arrives before the start");
   if (r.outcome != Outcome::completed) return;
-  require(r.scheduled >= r.arrival, "time order", who + " is scheduled before it arrives");
-  require(r.first_token >= r.scheduled, "time order", who + " has a token before it is scheduled");
-  require(r.finish >= r.first_token, "time order", who + " ends before its first token");
+  require(r.scheduled >= r.arrival, "time order", r, "is scheduled before it arrives");
+  require(r.first_token >= r.scheduled, "time order", r, "has a token before it is scheduled");
+  require(r.finish >= r.first_token, "time order", r, "ends before its first token");
 }
 
 Sums check_requests(const RunResult& result) {
   Sums sums;
   std::int64_t id = 0;
   for (const RequestRecord& r : result.requests) {
-    require(r.id == id, "requests",
-            "the record at place " + text(id) + " is of request " + text(r.id));
+    require(r.id == id, "requests", r, "is not at the place of its number");
     ++id;
     check_times(r);
-    require(r.cached_tokens >= 0 && r.cached_tokens <= r.prompt_tokens, "tokens",
-            "request " + text(r.id) + " has more cached tokens than its prompt");
+    require(r.cached_tokens >= 0 && r.cached_tokens <= r.prompt_tokens, "tokens", r,
+            "has more cached tokens than its prompt");
     sums.completed += r.outcome == Outcome::completed ? 1 : 0;
     sums.rejected += r.outcome == Outcome::rejected ? 1 : 0;
     sums.aborted += r.outcome == Outcome::failed || r.outcome == Outcome::cancelled ? 1 : 0;
     sums.in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
     sums.preemptions += r.preemptions;
     if (r.outcome == Outcome::failed || r.outcome == Outcome::cancelled) {
-      require(r.generated_tokens >= 0 && r.generated_tokens <= r.output_tokens, "tokens",
-              "request " + text(r.id) + " generated more tokens than it asked for");
+      require(r.generated_tokens >= 0 && r.generated_tokens <= r.output_tokens, "tokens", r,
+              "generated more tokens than it asked for");
       sums.output_tokens += r.generated_tokens;
     }
     if (r.outcome == Outcome::completed) {
       sums.output_tokens += r.output_tokens;
-      require(r.finish <= result.end, "time order",
-              "request " + text(r.id) + " ends after the end of the run");
+      require(r.finish <= result.end, "time order", r, "ends after the end of the run");
     }
   }
   return sums;
 }
 
 void check_timeline(const RunResult& result) {
-  std::vector<Ticks> end_of_replica;
-  for (const Epoch& e : result.timeline) {
-    require(e.steps >= 0 && e.sequences >= 0 && e.first_step >= 0 && e.step_growth >= 0, "epochs",
-            "an epoch of replica " + text(e.replica) + " has a negative size");
-    require(e.blocks_used >= 0 && e.blocks_used <= result.num_blocks, "pool never exceeded",
-            text(e.blocks_used) + " blocks are used on replica " + text(e.replica) +
-                ", which has " + text(result.num_blocks));
-    const auto replica = static_cast<std::size_t>(e.replica);
-    if (replica >= end_of_replica.size()) end_of_replica.resize(replica + 1, 0);
-    require(e.start >= end_of_replica[replica], "time order",
-            "epochs of replica " + text(e.replica) + " overlap");
-    const Ticks steps = e.steps;
-    end_of_replica[replica] =
-        e.start + steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2);
-  }
+  const EpochSums& sums = result.timeline.sums();
+  require(sums.defect.empty(), "time order", sums.defect);
+  require(
+      sums.peak_blocks <= result.num_blocks, "pool never exceeded",
+      text(sums.peak_blocks) + " blocks are used on a replica that has " + text(result.num_blocks));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/timeline.hpp"
 #include "units/time.hpp"
 
 namespace servegrid::metrics {
@@ -32,22 +33,6 @@ struct RequestRecord {
   std::string reason;                   // of a rejection or failure
 };
 
-/// A stretch in which the batch composition did not change (or one step that held prefill).
-struct Epoch {
-  int replica = 0;
-  Ticks start = 0;
-  std::int64_t steps = 0;
-  std::int64_t sequences = 0;        // decoding
-  std::int64_t prefill_tokens = 0;   // of the step, when it holds prefill
-  std::int64_t prefill_context = 0;  // cached tokens under the chunks
-  std::int64_t context_tokens = 0;   // at its start
-  std::int64_t waiting = 0;
-  std::int64_t blocks_used = 0;  // at its start
-  std::int64_t running = 0;      // admitted: decoding ones and those whose prompt is not complete
-  Ticks first_step = 0;          // duration of the first step
-  Ticks step_growth = 0;         // each later step takes this much longer
-};
-
 struct Counters {
   std::int64_t requests = 0, completed = 0, rejected = 0, aborted = 0, preemptions = 0;
   std::int64_t swapped_out = 0, swapped_in = 0;  // blocks, to host memory and back
@@ -61,7 +46,7 @@ struct Counters {
 
 struct RunResult {
   std::vector<RequestRecord> requests;
-  std::vector<Epoch> timeline;
+  Timeline timeline;
   Counters counters;
   Ticks end = 0;
   std::int64_t num_blocks = 0;  // pool of one replica

@@ -9,17 +9,24 @@ namespace servegrid::metrics {
 
 namespace {
 
+const std::vector<double> quantiles_told = {0.5, 0.90, 0.95, 0.99};
+
+// mean_NAME and what belongs to it; `q`: median, p90, p95, p99.
+void add_spread(Summary& out, const std::string& name, double std, const std::vector<double>& q) {
+  out.emplace_back("median_" + name, q[0]);
+  out.emplace_back("std_" + name, std);
+  out.emplace_back("p90_" + name, q[1]);
+  out.emplace_back("p95_" + name, q[2]);
+  out.emplace_back("p99_" + name, q[3]);
+}
+
 void add_latency(Summary& out, const std::string& name, const std::vector<double>& seconds) {
   if (seconds.empty()) return;
   std::vector<double> ms(seconds);
   for (double& v : ms) v *= 1e3;
   const Moments m = moments(ms);
   out.emplace_back("mean_" + name, m.mean);
-  out.emplace_back("median_" + name, quantile(ms, 0.5));
-  out.emplace_back("std_" + name, m.std);
-  out.emplace_back("p90_" + name, quantile(ms, 0.90));
-  out.emplace_back("p95_" + name, quantile(ms, 0.95));
-  out.emplace_back("p99_" + name, quantile(ms, 0.99));
+  add_spread(out, name, m.std, quantiles(ms, quantiles_told));
 }
 
 struct Latencies {
@@ -61,24 +68,21 @@ Latencies latencies_of(const std::vector<const RequestRecord*>& requests) {
   return l;
 }
 
-void add_itl(Summary& out, const Latencies& latencies, const std::vector<Epoch>& timeline) {
+void add_itl(Summary& out, const Latencies& latencies, const Timeline& timeline) {
   if (latencies.gaps > 0) {
     out.emplace_back("mean_itl_ms",
                      latencies.decode_seconds / static_cast<double>(latencies.gaps) * 1e3);
   }
-  std::vector<Range> ranges;
+  const EpochSums& sums = timeline.sums();
+  if (sums.gaps.count() == 0 || timeline.empty()) return;
+  RangeQuantiles exact(sums.gaps, quantiles_told);
   for (const Epoch& e : timeline) {
-    if (e.steps > 0 && e.sequences > 0) {
-      ranges.push_back({e.first_step, e.step_growth, e.steps, e.sequences});
-    }
+    if (e.steps > 0 && e.sequences > 0) exact.add(e.gaps());
   }
-  if (ranges.empty()) return;
+  std::vector<double> values = exact.values();
   const auto ms = [](double ticks) { return std::ldexp(ticks, -ticks_log2_per_second) * 1e3; };
-  out.emplace_back("median_itl_ms", ms(quantile(ranges, 0.5)));
-  out.emplace_back("std_itl_ms", ms(moments(ranges).std));
-  out.emplace_back("p90_itl_ms", ms(quantile(ranges, 0.90)));
-  out.emplace_back("p95_itl_ms", ms(quantile(ranges, 0.95)));
-  out.emplace_back("p99_itl_ms", ms(quantile(ranges, 0.99)));
+  for (double& v : values) v = ms(v);
+  add_spread(out, "itl_ms", ms(sums.gap_moments.moments().std), values);
 }
 
 bool meets(const RequestRecord& r, const SummaryOptions& o) {
@@ -128,7 +132,7 @@ void add_load(Summary& out, const RunResult& result, const SummaryOptions& optio
     out.emplace_back("prefix_cache_hit_rate",
                      static_cast<double>(c.prefix_hits) / static_cast<double>(c.prefix_queries));
   }
-  if (result.timeline.empty() || result.end <= 0) return;
+  if (result.timeline.sums().epochs == 0 || result.end <= 0) return;
   const TimeAverages load = time_averages(result, options.replicas);
   out.emplace_back("mean_running", load.running);
   out.emplace_back("mean_waiting", load.waiting);
@@ -171,23 +175,15 @@ Summary summarize(const RunResult& result, const SummaryOptions& options) {
 
 TimeAverages time_averages(const RunResult& result, int replicas) {
   TimeAverages out;
+  const EpochSums& sums = result.timeline.sums();
   const double whole = to_seconds(result.end);
   const auto pool = static_cast<double>(result.num_blocks);
-  for (const Epoch& e : result.timeline) {
-    const Ticks steps = e.steps;
-    const double seconds =
-        to_seconds(steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2));
-    const double usage = pool > 0 ? static_cast<double>(e.blocks_used) / pool : 0;
-    out.busy_seconds += seconds;
-    out.running += seconds * static_cast<double>(e.running);
-    out.waiting += seconds * static_cast<double>(e.waiting);
-    out.kv_mean += seconds * usage;
-    out.kv_peak = std::max(out.kv_peak, usage);
-  }
+  out.busy_seconds = sums.busy;
+  if (pool > 0) out.kv_peak = static_cast<double>(sums.peak_blocks) / pool;
   if (whole <= 0) return out;
-  out.running /= whole;
-  out.waiting /= whole;
-  out.kv_mean /= whole * std::max(1, replicas);
+  out.running = sums.running / whole;
+  out.waiting = sums.waiting / whole;
+  if (pool > 0) out.kv_mean = sums.blocks / pool / (whole * std::max(1, replicas));
   return out;
 }
 

@@ -1,9 +1,7 @@
 #include "metrics/writers.hpp"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
-#include <iterator>
+#include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "metrics/version.hpp"
@@ -11,25 +9,6 @@
 namespace servegrid::metrics {
 
 namespace {
-
-constexpr std::int64_t per_second = 1'000'000'000;  // nanoseconds: the 9 decimals
-
-// Seconds with 9 decimals, from integers alone: the same text everywhere.
-void put_time(fmt::memory_buffer& out, Ticks t) {
-  const bool negative = t < 0;
-  if (negative) t = -t;
-  const Ticks mask = (static_cast<Ticks>(1) << ticks_log2_per_second) - 1;
-  auto whole = static_cast<std::int64_t>(t >> ticks_log2_per_second);
-  const Ticks half = static_cast<Ticks>(1) << (ticks_log2_per_second - 1);
-  auto fraction =
-      static_cast<std::int64_t>(((t & mask) * per_second + half) >> ticks_log2_per_second);
-  if (fraction == per_second) {
-    ++whole;
-    fraction = 0;
-  }
-  if (negative) out.push_back('-');
-  fmt::format_to(std::back_inserter(out), FMT_COMPILE("{}.{:09}"), whole, fraction);
-}
 
 const char* name(Outcome outcome) {
   switch (outcome) {
@@ -47,62 +26,116 @@ const char* name(Outcome outcome) {
   return "in_flight";
 }
 
-void put_quoted(fmt::memory_buffer& out, const std::string& text) {
+void put_quoted(TextOut& out, const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) {
-    out.append(text);
+    out.put(text);
     return;
   }
-  out.push_back('"');
+  out.put('"');
   for (const char c : text) {
-    if (c == '"') out.push_back('"');
-    out.push_back(c == '\n' || c == '\r' ? ' ' : c);
+    if (c == '"') out.put('"');
+    out.put(c == '\n' || c == '\r' ? ' ' : c);
   }
-  out.push_back('"');
+  out.put('"');
+}
+
+// The integers, each with a comma behind it.
+void put_fields(TextOut& out, std::initializer_list<std::int64_t> values) {
+  for (const std::int64_t value : values) {
+    out.put(value);
+    out.put(',');
+  }
+}
+
+// Growths as text: they are multiples of what a token costs, so that few differ and each is
+// formatted once while it stays in its place.
+class GrowthTexts {
+ public:
+  void put(TextOut& out, Ticks growth) {
+    Entry& e = entries_[static_cast<std::size_t>(
+        (static_cast<std::uint64_t>(growth) * 0x9e3779b97f4a7c15U) >> 56)];
+    if (e.text.empty() || e.growth != growth) {
+      e.growth = growth;
+      e.text.clear();
+      // Far below 1 ns: as a number with 6 digits.
+      std::array<char, 32> digits;
+      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                     to_seconds(growth), std::chars_format::general, 6);
+      e.text.assign(digits.data(), end.ptr);
+    }
+    out.put(e.text);
+  }
+
+ private:
+  struct Entry {
+    Ticks growth = 0;
+    std::string text;
+  };
+  std::array<Entry, 256> entries_;
+};
+
+template <class Write>
+std::string as_string(Write&& write) {
+  std::string text;
+  TextOut out([&text](std::string_view piece) { text += piece; });
+  write(out);
+  out.finish();
+  return text;
 }
 
 }  // namespace
 
-std::string requests_csv(const RunResult& result) {
-  fmt::memory_buffer out;
-  out.append(std::string_view(
+void write_requests(const RunResult& result, TextOut& out) {
+  out.put(std::string_view(
       "id,user,turn,replica,outcome,prompt_tokens,output_tokens,cached_tokens,preemptions,"
       "arrival_s,scheduled_s,first_token_s,finish_s,reason\n"));
   for (const RequestRecord& r : result.requests) {
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE("{},"), r.id);
-    if (r.user >= 0) fmt::format_to(std::back_inserter(out), FMT_COMPILE("{}"), r.user);
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE(",{},{},{},{},{},{},{},"), r.turn,
-                   r.replica, name(r.outcome), r.prompt_tokens, r.output_tokens, r.cached_tokens,
-                   r.preemptions);
-    put_time(out, r.arrival);
+    out.put(r.id);
+    out.put(',');
+    if (r.user >= 0) out.put(r.user);
+    out.put(',');
+    put_fields(out, {r.turn, r.replica});
+    out.put(std::string_view(name(r.outcome)));
+    out.put(',');
+    put_fields(out, {r.prompt_tokens, r.output_tokens, r.cached_tokens, r.preemptions});
+    out.put_time(r.arrival);
     const bool served = r.outcome != Outcome::rejected && r.outcome != Outcome::in_flight;
     for (const Ticks t : {r.scheduled, r.first_token, r.finish}) {
-      out.push_back(',');
-      if (served && t >= 0) put_time(out, t);
+      out.put(',');
+      if (served && t >= 0) out.put_time(t);
     }
-    out.push_back(',');
+    out.put(',');
     put_quoted(out, r.reason);
-    out.push_back('\n');
+    out.put('\n');
   }
-  return fmt::to_string(out);
+}
+
+void write_timeline(const RunResult& result, TextOut& out) {
+  out.put(std::string_view(
+      "replica,start_s,steps,sequences,prefill_tokens,prefill_context,context_tokens,waiting,"
+      "blocks_used,first_step_s,step_growth_s,running\n"));
+  GrowthTexts growths;
+  for (const Epoch& e : result.timeline) {
+    put_fields(out, {e.replica});
+    out.put_time(e.start);
+    out.put(',');
+    put_fields(out, {e.steps, e.sequences, e.prefill_tokens, e.prefill_context, e.context_tokens,
+                     e.waiting, e.blocks_used});
+    out.put_time(e.first_step);
+    out.put(',');
+    growths.put(out, e.step_growth);
+    out.put(',');
+    out.put(e.running);
+    out.put('\n');
+  }
+}
+
+std::string requests_csv(const RunResult& result) {
+  return as_string([&](TextOut& out) { write_requests(result, out); });
 }
 
 std::string timeline_csv(const RunResult& result) {
-  fmt::memory_buffer out;
-  out.append(std::string_view(
-      "replica,start_s,steps,sequences,prefill_tokens,prefill_context,context_tokens,waiting,"
-      "blocks_used,first_step_s,step_growth_s,running\n"));
-  for (const Epoch& e : result.timeline) {
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE("{},"), e.replica);
-    put_time(out, e.start);
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE(",{},{},{},{},{},{},{},"), e.steps,
-                   e.sequences, e.prefill_tokens, e.prefill_context, e.context_tokens, e.waiting,
-                   e.blocks_used);
-    put_time(out, e.first_step);
-    // A growth is far below 1 ns: as a number with 6 digits.
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE(",{:.6g},{}\n"), to_seconds(e.step_growth),
-                   e.running);
-  }
-  return fmt::to_string(out);
+  return as_string([&](TextOut& out) { write_timeline(result, out); });
 }
 
 std::string summary_json(const Summary& summary) {

@@ -32,9 +32,24 @@ struct SecondsSink {
   void operator()(const Emitted& e) { seconds += e.seconds; }
 };
 
+struct TotalsSink {
+  StepTotals& out;
+  static Bound bound_of(const Emitted& e) {
+    const bool fixed = e.bound == Bound::fabric || e.bound == Bound::host;
+    return !fixed && e.floor > e.seconds - e.floor ? Bound::latency : e.bound;
+  }
+  void operator()(const Emitted& e) {
+    out.seconds += e.seconds;
+    out.flops += e.flops;
+    out.bytes += e.bytes;
+    out.seconds_by_bound[static_cast<std::size_t>(bound_of(e))] += e.seconds;
+  }
+};
+
 struct ExplainSink {
   StepBreakdown& out;
   void operator()(const Emitted& e) {
+    TotalsSink{out}(e);
     OperatorTime o;
     o.name = e.label.name;
     o.count = static_cast<int>(std::lround(e.count));
@@ -42,14 +57,9 @@ struct ExplainSink {
     o.bytes = e.bytes;
     o.fabric_bytes = e.fabric_bytes;
     o.seconds = e.seconds;
-    const bool fixed = e.bound == Bound::fabric || e.bound == Bound::host;
-    o.bound = !fixed && e.floor > e.seconds - e.floor ? Bound::latency : e.bound;
+    o.bound = TotalsSink::bound_of(e);
     o.efficiency = e.label.efficiency;
     o.source = e.label.source;
-    out.seconds += o.seconds;
-    out.flops += o.flops;
-    out.bytes += o.bytes;
-    out.seconds_by_bound[static_cast<std::size_t>(o.bound)] += o.seconds;
     out.operators.push_back(std::move(o));
   }
 };
@@ -180,6 +190,13 @@ StepBreakdown StepModel::explain(const Batch& batch) const {
   StepBreakdown out;
   evaluate(impl_->table, impl_->costs, impl_->shape(batch.prefill, batch.sequences, batch.context),
            ExplainSink{out});
+  return out;
+}
+
+StepTotals StepModel::totals(const Batch& batch) const {
+  StepTotals out;
+  evaluate(impl_->table, impl_->costs, impl_->shape(batch.prefill, batch.sequences, batch.context),
+           TotalsSink{out});
   return out;
 }
 

@@ -27,12 +27,16 @@ struct OperatorTime {
       source;  // "fit b200/vllm gemm bf16 (7 %, n 2100)" or "data sheet", "inherited from ..."
 };
 
-/// A step as explain, MFU/MBU and the time-by-bound metric need it.
-struct StepBreakdown {
-  std::vector<OperatorTime> operators;
+/// A step as MFU, MBU and the time-by-bound metric need it.
+struct StepTotals {
   double seconds = 0;
   double flops = 0, bytes = 0;               // per GPU
   std::array<double, 5> seconds_by_bound{};  // index: Bound
+};
+
+/// The same with every operator.
+struct StepBreakdown : StepTotals {
+  std::vector<OperatorTime> operators;
 };
 
 struct Batch {
@@ -58,6 +62,8 @@ class StepModel final : public StepTimes {
 
   /// Every operator of one step; the sum of seconds equals decode()/mixed() within a tick.
   [[nodiscard]] StepBreakdown explain(const Batch& batch) const;
+  /// Its sums alone, without the operators' names.
+  [[nodiscard]] StepTotals totals(const Batch& batch) const;
   /// Replaces the serving costs (calibration).
   void set_costs(const catalog::ServingCosts& costs);
   [[nodiscard]] const catalog::ServingCosts& costs() const;

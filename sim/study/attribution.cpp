@@ -13,50 +13,61 @@ namespace {
 constexpr std::array<const char*, 5> bound_names = {"compute", "memory", "fabric", "latency",
                                                     "host"};
 
-// Epochs looked at one by one; longer timelines are sampled at a fixed stride, by weight of time.
-constexpr std::size_t max_epochs_explained = 5000;
-
-double seconds_of(const metrics::Epoch& e) {
-  const Ticks steps = e.steps;
-  return to_seconds(steps * e.first_step + e.step_growth * (steps * (steps - 1) / 2));
-}
-
-roofline::Batch middle_step(const metrics::Epoch& e, const roofline::StepModel& steps) {
-  roofline::Batch batch;
-  batch.sequences = e.sequences;
-  if (e.prefill_tokens > 0) batch.prefill.push_back({e.prefill_tokens, e.prefill_context, true});
-  if (e.sequences <= 0) return batch;
-  batch.context[0] = e.context_tokens + e.sequences * (e.steps - 1) / 2;
-  const std::int64_t each = batch.context[0] / e.sequences;
+// Decode sequences with `context` tokens together, each with as many.
+void add_decodes(std::int64_t sequences, std::int64_t context, const roofline::StepModel& steps,
+                 roofline::Batch& batch) {
+  batch.sequences = sequences;
+  if (sequences <= 0) return;
+  batch.context[0] = context;
+  const std::int64_t each = context / sequences;
   std::size_t c = 1;
   for (const auto window : steps.windows())
-    batch.context.at(c++) = e.sequences * std::min(each, window);
-  return batch;
+    batch.context.at(c++) = sequences * std::min(each, window);
 }
 
-// Scales so that the sampled epochs stand for all busy time.
-void attribute(const metrics::RunResult& result, const roofline::StepModel& steps, int replicas,
-               Load& load) {
-  const std::size_t n = result.timeline.size();
-  const std::size_t stride = 1 + (n > 0 ? (n - 1) / max_epochs_explained : 0);
-  double sampled = 0;
-  for (std::size_t i = 0; i < n; i += stride) {
-    const auto& epoch = result.timeline[i];
-    const double seconds = seconds_of(epoch);
-    if (epoch.steps <= 0 || (epoch.sequences <= 0 && epoch.prefill_tokens <= 0)) continue;
-    const auto step = steps.explain(middle_step(epoch, steps));
-    if (step.seconds <= 0) continue;
-    sampled += seconds;
-    for (std::size_t b = 0; b < load.seconds_by_bound.size(); ++b)
-      load.seconds_by_bound.at(b) += seconds * step.seconds_by_bound.at(b) / step.seconds;
-    load.flops += static_cast<double>(epoch.steps) * step.flops;
-    load.bytes += static_cast<double>(epoch.steps) * step.bytes;
+struct Shares {
+  std::array<double, 5> seconds_by_bound{};
+  double seconds = 0, flops = 0, bytes = 0;
+  /// `taken` seconds in `count` steps like this one.
+  void add(const roofline::StepTotals& step, double taken, double count) {
+    if (step.seconds <= 0) return;
+    seconds += taken;
+    for (std::size_t b = 0; b < seconds_by_bound.size(); ++b)
+      seconds_by_bound.at(b) += taken * step.seconds_by_bound.at(b) / step.seconds;
+    flops += count * step.flops;
+    bytes += count * step.bytes;
   }
-  if (sampled <= 0) return;
-  const double scale = load.busy_seconds / sampled;
-  for (auto& seconds : load.seconds_by_bound) seconds *= scale;
-  load.flops *= scale / replicas;
-  load.bytes *= scale / replicas;
+  /// Adds to the load what stands for `whole` seconds.
+  void add_to(Load& load, double whole, int replicas) const {
+    if (seconds <= 0) return;
+    const double scale = whole / seconds;
+    for (std::size_t b = 0; b < seconds_by_bound.size(); ++b)
+      load.seconds_by_bound.at(b) += scale * seconds_by_bound.at(b);
+    load.flops += scale * flops / replicas;
+    load.bytes += scale * bytes / replicas;
+  }
+};
+
+// Decode steps by batch size at their mean context (their time is affine in it); steps that hold
+// prefill from a sample of them.
+void attribute(const metrics::EpochSums& sums, const roofline::StepModel& steps, int replicas,
+               Load& load) {
+  Shares decode, prefill;
+  for (const auto& work : sums.decode_work()) {
+    if (work.steps <= 0) continue;
+    roofline::Batch batch;
+    add_decodes(work.sequences, std::llround(work.context_steps / work.steps), steps, batch);
+    decode.add(steps.totals(batch), work.seconds, work.steps);
+  }
+  for (const auto& epoch : sums.prefill_sample()) {
+    roofline::Batch batch;
+    batch.prefill.push_back({epoch.prefill_tokens, epoch.prefill_context, true});
+    add_decodes(epoch.sequences, epoch.context_tokens, steps, batch);
+    prefill.add(steps.totals(batch), to_seconds(epoch.duration()), 1);
+  }
+  const double prefill_seconds = to_seconds(sums.prefill_time);
+  decode.add_to(load, sums.busy - prefill_seconds, replicas);
+  prefill.add_to(load, prefill_seconds, replicas);
 }
 
 }  // namespace
@@ -69,7 +80,7 @@ Load load_of(const metrics::RunResult& result, int replicas, const roofline::Ste
   load.kv_use_mean = averages.kv_mean;
   load.kv_use_peak = averages.kv_peak;
   load.busy_seconds = averages.busy_seconds;
-  attribute(result, steps, replicas, load);
+  attribute(result.timeline.sums(), steps, replicas, load);
   return load;
 }
 

@@ -35,9 +35,13 @@ fs::path beside(const std::string& path, const char* what) {
   return normal.string() + what + std::to_string(::getpid());
 }
 
-void write_file(const fs::path& path, const std::string& content) {
+void write_file(const fs::path& path, const Content& content) {
   std::ofstream out(path, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  metrics::TextOut text([&out](std::string_view piece) {
+    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  });
+  content.write(text);
+  text.finish();
   out.close();
   if (!out) fail(path.string(), std::strerror(errno));
 }
@@ -105,8 +109,8 @@ void write_run(const std::string& path, const catalog::Scenario& scenario, const
   summary["resident_conversations"] = point.resident * point.replicas;
   summary["context_tokens"] = point.context_tokens;
   write_folder(path, {{"summary.json", summary.dump(2) + '\n'},
-                      {"requests.csv", metrics::requests_csv(result)},
-                      {"timeline.csv", metrics::timeline_csv(result)},
+                      {"requests.csv", [&](metrics::TextOut& out) { write_requests(result, out); }},
+                      {"timeline.csv", [&](metrics::TextOut& out) { write_timeline(result, out); }},
                       {"scenario.resolved.yaml", scenario.resolved_yaml}});
 }
 

@@ -2,8 +2,10 @@
 // names file and line.
 #pragma once
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <istream>
 #include <string>
@@ -41,19 +43,33 @@ class CsvReader {
   [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
   [[nodiscard]] int line() const { return line_; }
 
-  /// The field as text; throws when the file has no such column.
-  [[nodiscard]] const std::string& text(const std::string& column) const {
+  /// The place of a column, for text() and number() in long tables; throws when there is none.
+  [[nodiscard]] std::size_t place(const std::string& column) const {
     const auto it = index_.find(column);
     if (it == index_.end()) throw error("lacks the column '" + column + "'");
-    return fields_[it->second];
+    return it->second;
+  }
+  /// The field as text; throws when the file has no such column.
+  [[nodiscard]] const std::string& text(const std::string& column) const {
+    return fields_[place(column)];
   }
   /// The field as a finite number in [low, high].
   [[nodiscard]] double number(const std::string& column, double low, double high) const {
-    const std::string& field = text(column);
-    char* end = nullptr;
-    const double value = std::strtod(field.c_str(), &end);
-    if (field.empty() || *end != '\0' || !std::isfinite(value) || value < low || value > high) {
-      throw error("column '" + column + "': expected a number, got '" + shown(field) + "'");
+    return number(place(column), low, high);
+  }
+  [[nodiscard]] double number(std::size_t place, double low, double high) const {
+    const std::string& field = fields_[place];
+    const char* const last = field.data() + field.size();
+    double value = 0;
+    const auto plain = std::from_chars(field.data(), last, value);
+    bool ok = plain.ec == std::errc{} && plain.ptr == last;
+    if (!ok && !field.empty()) {  // what only strtod takes: a leading space or plus
+      char* end = nullptr;
+      value = std::strtod(field.c_str(), &end);
+      ok = *end == '\0';
+    }
+    if (!ok || !std::isfinite(value) || value < low || value > high) {
+      throw error("column '" + header_[place] + "': expected a number, got '" + shown(field) + "'");
     }
     return value;
   }
@@ -77,27 +93,81 @@ class CsvReader {
     return out;
   }
 
-  // getline that refuses a line longer than max_line before holding it.
-  bool read_line(std::string& line) {
-    line.clear();
-    for (int c = in_.get(); c != EOF; c = in_.get()) {
-      if (c == '\n') {
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        return true;
+  // The next line without its end, in line_text_ until the next call; false at the end of the file.
+  // Refuses a line longer than max_line before holding it.
+  bool read_line() {
+    carry_.clear();
+    for (;;) {
+      if (at_ == filled_ && !fill()) {
+        line_text_ = carry_;
+        if (line_text_.empty()) return false;
+        break;
       }
-      if (c == 0) throw error("holds a NUL byte: not a text file");
-      line += static_cast<char>(c);
-      if (line.size() > max_line) throw error("is longer than 1 MiB");
+      const char* const from = block_.data() + at_;
+      const auto* const end = static_cast<const char*>(std::memchr(from, '\n', filled_ - at_));
+      const std::size_t length =
+          end != nullptr ? static_cast<std::size_t>(end - from) : filled_ - at_;
+      if (std::memchr(from, 0, length) != nullptr) {
+        throw error("holds a NUL byte: not a text file");
+      }
+      if (carry_.size() + length > max_line) throw error("is longer than 1 MiB");
+      at_ += length + (end != nullptr ? 1 : 0);
+      if (end != nullptr && carry_.empty()) {
+        line_text_ = {from, length};
+        break;
+      }
+      carry_.append(from, length);
+      if (end != nullptr) {
+        line_text_ = carry_;
+        break;
+      }
     }
-    return !line.empty();
+    if (!line_text_.empty() && line_text_.back() == '\r') line_text_.remove_suffix(1);
+    return true;
+  }
+
+  bool fill() {
+    if (block_.empty()) block_.resize(std::size_t{1} << 16);
+    in_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
+    filled_ = static_cast<std::size_t>(in_.gcount());
+    at_ = 0;
+    return filled_ > 0;
   }
 
   bool read_record(std::vector<std::string>& fields) {
-    std::string line;
     do {
       ++line_;
-      if (!read_line(line)) return false;
-    } while (line.empty() || line.front() == '#');
+      if (!read_line()) return false;
+    } while (line_text_.empty() || line_text_.front() == '#');
+    if (line_text_.find('"') == std::string_view::npos) {
+      split_plain(fields);
+    } else {
+      split_quoted(fields);
+    }
+    return true;
+  }
+
+  // Overwrites the fields of the row before: no allocation in a long table.
+  void split_plain(std::vector<std::string>& fields) const {
+    std::size_t count = 0, from = 0;
+    for (;;) {
+      const std::size_t comma = line_text_.find(',', from);
+      const std::string_view field = line_text_.substr(
+          from, comma == std::string_view::npos ? std::string_view::npos : comma - from);
+      if (count < fields.size()) {
+        fields[count].assign(field);
+      } else {
+        fields.emplace_back(field);
+      }
+      ++count;
+      if (comma == std::string_view::npos) break;
+      from = comma + 1;
+    }
+    fields.resize(count);
+  }
+
+  void split_quoted(std::vector<std::string>& fields) const {
+    const std::string_view line = line_text_;
     fields.clear();
     std::string field;
     bool quoted = false;
@@ -123,11 +193,13 @@ class CsvReader {
     }
     if (quoted) throw error("ends inside a quoted field");
     fields.push_back(std::move(field));
-    return true;
   }
 
   std::istream& in_;
   std::string file_;
+  std::string block_, carry_;
+  std::string_view line_text_;
+  std::size_t at_ = 0, filled_ = 0;  // of the block
   int line_ = 0;
   std::vector<std::string> header_, fields_;
   std::unordered_map<std::string, std::size_t> index_;

@@ -96,6 +96,14 @@ TEST_CASE("each broken invariant is named", "[metrics]") {
   breaks("'preemptions'", [](auto& r) { ++r.counters.preemptions; });
   breaks("'time order'", [](auto& r) { r.requests[0].first_token = 0; });
   breaks("'time order'", [](auto& r) { r.requests[1].finish = 0; });
-  breaks("'time order'", [](auto& r) { r.timeline[1].start = 0; });
-  breaks("'pool never exceeded'", [](auto& r) { r.timeline[1].blocks_used = 11; });
+  const auto with_last = [](metrics::RunResult& r, auto change) {
+    std::vector<metrics::Epoch> epochs(r.timeline.begin(), r.timeline.end());
+    change(epochs.back());
+    r.timeline.clear();
+    for (const metrics::Epoch& e : epochs) r.timeline.push_back(e);
+  };
+  breaks("'time order'", [&](auto& r) { with_last(r, [](auto& e) { e.start = 0; }); });
+  breaks("'time order'", [&](auto& r) { with_last(r, [](auto& e) { e.steps = -1; }); });
+  breaks("'pool never exceeded'",
+         [&](auto& r) { with_last(r, [](auto& e) { e.blocks_used = 11; }); });
 }

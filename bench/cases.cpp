@@ -1,0 +1,80 @@
+#include "cases.hpp"
+
+#include <fmt/format.h>
+
+#include "catalog/catalog.hpp"
+#include "cluster/simulate.hpp"
+#include "run_case.hpp"
+
+namespace servegrid::bench {
+
+namespace {
+
+// Lengths of a chat service: log-normal, about 900 tokens in and 280 out on average.
+constexpr const char* chat_lengths =
+    "prompt: {lognormal: {mean: 900, sigma: 1.0}}, output: {lognormal: {mean: 280, sigma: 0.8}}";
+
+std::string one_replica(const std::string& workload) {
+  return "model: llama-3.1-8b\nweights: bf16\nreplica: {gpu: h100-sxm, tp: 1}\n"
+         "engine: vllm-0.24\n" +
+         workload;
+}
+
+std::string saturated(int requests) {
+  return fmt::format("workload:\n  closed: {{concurrent: 512, {}}}\n  requests: {}\n", chat_lengths,
+                     requests);
+}
+
+std::string open_loop(int requests) {
+  return fmt::format("workload:\n  open: {{rate: RATE, {}}}\n  requests: {}\n", chat_lengths,
+                     requests);
+}
+
+// Requests a second of one replica that always has some waiting.
+double capacity() {
+  const catalog::Scenario s =
+      catalog::read_scenario_text(one_replica(saturated(5000)), "capacity.yaml");
+  const Prepared ready = prepare(s);
+  const auto result =
+      cluster::simulate(ready.scenario, *ready.steps, ready.num_blocks, ready.blocks_fixed);
+  return static_cast<double>(result.counters.completed) / to_seconds(result.end);
+}
+
+}  // namespace
+
+std::vector<Case> all_cases() {
+  return {
+      {"a", "one replica at 70 % load, log-normal lengths", 0.5, one_replica(open_loop(200'000)),
+       0.7},
+      {"b", "the same saturated", 0.5, one_replica(saturated(200'000)), 0},
+      {"c", "64 replicas behind a least-outstanding router, 70 % load", 0.3,
+       one_replica("replicas: 64\nrouter: least-outstanding\n" + open_loop(400'000)), 0.7 * 64},
+      {"d", "8K conversations under KV pressure, with preemption", 0.1,
+       "model: llama-3.1-70b\nweights: bf16\nreplica: {gpu: b200, tp: 1}\nengine: vllm-0.24\n"
+       "workload:\n"
+       "  conversations: {concurrent: 15, history: 5632 tokens, turn_input: 128 tokens,\n"
+       "                  output: 512 tokens, turns: 4, think_time: 10 s}\n"
+       "  requests: 20000\n",
+       0},
+      {"e", "long chats over a shared prompt, most of it found in the prefix cache", 0.1,
+       "model: llama-3.1-8b\nweights: bf16\nreplica: {gpu: h200, tp: 1}\nengine: vllm-0.24\n"
+       "workload:\n"
+       "  conversations: {concurrent: 96, history: 0 tokens, turns: 12, think_time: 20 s,\n"
+       "                  turn_input: {lognormal: {mean: 900, sigma: 1.0}},\n"
+       "                  output: {lognormal: {mean: 200, sigma: 0.8}}}\n"
+       "  shared_prefix: 2048 tokens\n"
+       "  requests: 50000\n",
+       0},
+  };
+}
+
+catalog::Scenario scenario_of(const Case& one) {
+  std::string text = one.yaml;
+  if (one.load > 0) {
+    const std::string word = "RATE";
+    text.replace(text.find(word), word.size(), fmt::format("{:.6g} /s", one.load * capacity()));
+  }
+  return catalog::read_scenario_text(text, "bench-" + one.name + ".yaml");
+}
+
+}  // namespace servegrid::bench
