@@ -1,6 +1,7 @@
 #include "validate/measured.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -16,6 +17,12 @@ using units::CsvReader;
 constexpr double max_tokens = 1e9;
 constexpr double max_gpus = 1e6;
 constexpr double max_ms = 1e9;
+
+// Columns of the general form beside the means of TTFT and TPOT: names of the summary.
+constexpr std::array<const char*, 12> other_metrics = {
+    "median_ttft_ms", "p99_ttft_ms",        "median_tpot_ms",    "p99_tpot_ms",
+    "mean_itl_ms",    "median_itl_ms",      "p99_itl_ms",        "mean_e2el_ms",
+    "p99_e2el_ms",    "request_throughput", "output_throughput", "total_token_throughput"};
 
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -166,7 +173,12 @@ MeasuredRow read_general(const CsvReader& csv) {
   row.protocol.prompts_per_slot = std::llround(csv.number_or("prompts_per_slot", 1, 1e6, 10));
   row.ttft_ms = csv.number_or("ttft_ms", 0, max_ms, 0);
   row.tpot_ms = csv.number_or("tpot_ms", 0, max_ms, 0);
-  if (row.ttft_ms <= 0 && row.tpot_ms <= 0) row.skip = "no measurement";
+  for (const char* name : other_metrics) {
+    if (!csv.has(name)) continue;
+    const double value = csv.number_or(name, 0, 1e12, 0);
+    if (value > 0) row.others.emplace_back(name, value);
+  }
+  if (row.ttft_ms <= 0 && row.tpot_ms <= 0 && row.others.empty()) row.skip = "no measurement";
   return row;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace servegrid::validate {
@@ -24,7 +25,9 @@ struct MeasuredRow {
   int gpus = 1;                                    // really used
   int tp = 1, ep = 1, dp = 1;
   std::int64_t isl = 0, osl = 0, concurrency = 0;
-  double ttft_ms = 0, tpot_ms = 0;  // 0 = not measured
+  double ttft_ms = 0, tpot_ms = 0;  // means; 0 = not measured
+  // Other measured metrics by their summary name ("p99_ttft_ms", "output_throughput", ...).
+  std::vector<std::pair<std::string, double>> others;
   std::string date;
   Protocol protocol;
   std::string skip;  // reason, empty when the row counts

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cluster/simulate.hpp"
 #include "memory/ledger.hpp"
+#include "metrics/summary.hpp"
 #include "model/deployment.hpp"
 #include "units/error.hpp"
 
@@ -87,6 +89,17 @@ bool faster_than_peak(const MeasuredRow& row, const catalog::Scenario& s) {
   for (const auto& [format, rate] : s.gpu.peak) peak = std::max(peak, rate);
   return seconds > 0 && row.ttft_ms > 0 && row.tpot_ms > 0 &&
          2 * memory::active_parameters(s.model) * tokens / seconds > peak * row.gpus;
+}
+
+std::vector<double> others_of(const MeasuredRow& row, const metrics::RunResult& result) {
+  const metrics::Summary summary = metrics::summarize(result);
+  std::vector<double> out;
+  for (const auto& [name, measured] : row.others) {
+    const auto it = std::find_if(summary.begin(), summary.end(),
+                                 [&name = name](const auto& entry) { return entry.first == name; });
+    out.push_back(it == summary.end() ? std::numeric_limits<double>::quiet_NaN() : it->second);
+  }
+  return out;
 }
 
 }  // namespace
@@ -195,7 +208,7 @@ Prediction predict(const PreparedRow& p) {
   out.queues = p.queues;
   if (!p.skip.empty()) return out;
   cluster::RunOptions options;
-  options.timeline = false;
+  options.timeline = !p.row.others.empty();  // ITL quantiles need it
   const auto result =
       cluster::simulate(p.scenario, *p.steps, p.num_blocks, p.blocks_fixed, options);
   double ttft = 0, tpot = 0, prompts = 0;
@@ -218,6 +231,7 @@ Prediction predict(const PreparedRow& p) {
   out.ttft_ms = 1e3 * (ttft + p.row.protocol.client_per_prompt_token * prompts) / count;
   out.tpot_ms = 1e3 * tpot / static_cast<double>(n_tpot);
   out.trust = p.steps->trust();
+  if (!p.row.others.empty()) out.others = others_of(p.row, result);
   return out;
 }
 

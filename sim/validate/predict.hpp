@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "catalog/catalog.hpp"
 #include "roofline/step_model.hpp"
@@ -13,6 +14,7 @@ namespace servegrid::validate {
 
 struct Prediction {
   double ttft_ms = 0, tpot_ms = 0;  // means over requests
+  std::vector<double> others;       // of the row's other metrics, in their order; NaN = undefined
   bool queues = false;              // more tokens wanted at once than the KV pool holds
   std::string trust;                // of the step model
   std::string skip;  // why there is none: does not fit, format refused, unknown model, ...

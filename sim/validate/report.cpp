@@ -103,6 +103,21 @@ std::string table_line(const Report& report, const std::string& title, Keep keep
       ttft.mape, ttft.p90_ape, ttft.median_signed);
 }
 
+// Errors of the other measured metrics, by name.
+std::map<std::string, ErrorStats> other_stats(const Report& report) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const auto& s : report.scored) {
+    for (std::size_t i = 0; i < s.row->others.size(); ++i) {
+      const auto& [name, measured] = s.row->others[i];
+      const double error = 100 * (s.prediction.others.at(i) / measured - 1);
+      if (std::isfinite(error)) errors[name].push_back(error);
+    }
+  }
+  std::map<std::string, ErrorStats> stats;
+  for (auto& [name, list] : errors) stats[name] = error_stats(std::move(list));
+  return stats;
+}
+
 std::string share_line(const char* title, const Decisions::Share& share) {
   if (share.pairs == 0) return {};
   return fmt::format("  {:<28} {:>6.1f} %  of {} pairs\n", title,
@@ -153,6 +168,14 @@ std::string to_json(const Report& report) {
   decisions["mean_regret_percent"] = number(d.mean_regret);
   decisions["concurrency_cases"] = d.concurrency_cases;
   decisions["concurrency_median_error_percent"] = number(d.concurrency_median_error);
+  j["others"] = Json::object();
+  for (const auto& [name, s] : other_stats(report)) {
+    j["others"][name] = {{"n", s.n},
+                         {"median_ape", number(s.median_ape)},
+                         {"mape", number(s.mape)},
+                         {"p90_ape", number(s.p90_ape)},
+                         {"median_signed", number(s.median_signed)}};
+  }
   j["groups"] = Json::array();
   for (const auto& g : groups_of(report)) {
     Json entry;
@@ -200,6 +223,10 @@ std::string to_table(const Report& report) {
   out += table_line(report, "not queueing for KV",
                     [](const Scored& s) { return !s.prediction.queues; });
   out += table_line(report, "queueing for KV", [](const Scored& s) { return s.prediction.queues; });
+  for (const auto& [name, s] : other_stats(report)) {
+    out += fmt::format("{:<44} {:>5}  {:>6.1f} {:>6.1f} {:>6.1f} {:>+7.1f}\n", name, s.n,
+                       s.median_ape, s.mape, s.p90_ape, s.median_signed);
+  }
   out += "\n";
   for (const auto& g : groups_of(report)) {
     out +=

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "units/error.hpp"
+#include "validate/predict.hpp"
 
 using servegrid::InputError;
 using servegrid::validate::read_measured;
@@ -104,4 +105,28 @@ TEST_CASE("bad measured files name the line") {
   CHECK_THAT(message(header + "h100,vllm,m\n"), Catch::Contains(":2: has 3 fields"));
   CHECK_THAT(message(header + "\"h100,vllm\n"), Catch::Contains("quoted field"));
   CHECK_THROWS_AS(read_measured("no-such-file.csv"), InputError);
+}
+
+TEST_CASE("other metrics of the general form are judged by their own names") {
+  const TemporaryFile file(
+      "gpu,engine,engine_version,date,model,weights,isl,osl,concurrency,ttft_ms,tpot_ms,"
+      "mean_e2el_ms,output_throughput,p99_ttft_ms\n"
+      "h100-sxm,vllm,0.19,2026-03-01,llama-3.1-8b,bf16,1000,100,8,50,8,900,,60\n"
+      "h100-sxm,vllm,0.19,,llama-3.1-8b,bf16,1000,100,8,,,,900,\n");
+  const auto rows = read_measured(file.path());
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].date == "2026-03-01");
+  REQUIRE(rows[0].others.size() == 2);
+  CHECK(rows[0].others[0] == std::pair<std::string, double>("p99_ttft_ms", 60));
+  CHECK(rows[0].others[1] == std::pair<std::string, double>("mean_e2el_ms", 900));
+  CHECK(rows[1].skip.empty());  // only a throughput: still a measurement
+
+  servegrid::validate::Preparer preparer;
+  const auto prepared = preparer.prepare(rows[0]);
+  REQUIRE(prepared.skip.empty());
+  const auto p = servegrid::validate::predict(prepared);
+  REQUIRE(p.others.size() == 2);
+  CHECK(p.others[0] >= p.ttft_ms);  // a percentile above the mean
+  // Every request has its first token, then 99 gaps.
+  CHECK(p.others[1] == Approx(p.ttft_ms + 99 * p.tpot_ms).epsilon(1e-6));
 }
