@@ -254,7 +254,20 @@ constexpr std::array all_policies = {Policy::vllm_v1,      Policy::sglang,  Poli
 
 }  // namespace
 
+namespace {
+
+// What the older engines have no knob for because they do not have it.
+void switch_off(Policy policy, Knobs& knobs) {
+  const bool old = policy == Policy::vllm_v0 || policy == Policy::sarathi ||
+                   policy == Policy::orca || policy == Policy::static_batch;
+  if (old || policy == Policy::atom) knobs.async_scheduling = false;
+  if (old && policy != Policy::vllm_v0) knobs.enable_prefix_caching = false;
+}
+
+}  // namespace
+
 void read_knobs(const Value& v, Policy policy, const std::vector<std::string>& skip, Knobs& knobs) {
+  switch_off(policy, knobs);
   for (const std::string& key : skip) (void)v.find(key);
   // In the order of the table, so that a knob may depend on one before it whatever the file's
   // order.

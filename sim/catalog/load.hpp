@@ -7,6 +7,7 @@
 
 #include "catalog/engine.hpp"
 #include "catalog/gpu.hpp"
+#include "catalog/graph_sizes.hpp"
 #include "catalog/model.hpp"
 #include "catalog/price.hpp"
 #include "catalog/reader.hpp"
@@ -34,9 +35,6 @@ std::string length_knob(Policy policy);
 
 /// The name of the knob that lists the CUDA-graph batch sizes.
 std::string graph_knob(Policy policy);
-/// The sizes the engine captures when it is not told which (empty: the profile says none).
-std::vector<std::int64_t> default_graph_sizes(Policy policy, const Knobs& knobs, const Gpu& gpu,
-                                              int tp);
 
 // Small readers shared by the loaders.
 std::string text_or(const Value& map, std::string_view key, const std::string& otherwise = {});

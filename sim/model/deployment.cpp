@@ -150,6 +150,8 @@ Deployment deployment_of(const catalog::Scenario& scenario) {
   d.parallel = scenario.parallel;
   d.engine = scenario.engine.engine;
   d.engine_version = scenario.engine.version;
+  d.graph_sizes = scenario.knobs.graph_sizes;
+  d.graphs_hold_prefill = scenario.engine.policy == catalog::Policy::vllm_v1;
   return d;
 }
 

@@ -1,6 +1,10 @@
 // What runs where: a model in a weights format on a replica of GPUs under an engine.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "catalog/scenario.hpp"
 
 namespace servegrid::model {
@@ -13,6 +17,8 @@ struct Deployment {
   catalog::Parallelism parallel;
   std::string engine = "vllm";  // kernels: "vllm", "sglang", "trtllm", "atom"
   std::string engine_version;
+  std::vector<std::int64_t> graph_sizes;  // captured batch sizes in tokens, rising; empty: none
+  bool graphs_hold_prefill = false;       // steps with prompts run in graphs too (vLLM's pieces)
 };
 
 /// The deployment of a scenario.

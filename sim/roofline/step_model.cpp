@@ -87,10 +87,20 @@ struct StepModel::Impl {
     for (std::size_t c = 0; c < per_token.size(); ++c) per_token[c] = to_ticks(coefficients[c]);
   }
 
+  /// Rows that a step of so many tokens runs: a CUDA graph has the size it was captured at.
+  [[nodiscard]] double graph_rows(double tokens, bool prefill) const;
   void add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const;
   [[nodiscard]] Shape shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
                             const ContextTokens& context) const;
 };
+
+double StepModel::Impl::graph_rows(double tokens, bool prefill) const {
+  if (prefill && !deployment.graphs_hold_prefill) return tokens;
+  const auto& sizes = deployment.graph_sizes;
+  const auto size = std::lower_bound(sizes.begin(), sizes.end(), tokens,
+                                     [](std::int64_t a, double b) { return double(a) < b; });
+  return size == sizes.end() ? tokens : static_cast<double>(*size);
+}
 
 void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const {
   const std::size_t classes = table.windows.size() + 1;
@@ -128,7 +138,7 @@ Shape StepModel::Impl::shape(std::span<const PrefillChunk> chunks, std::int64_t 
   add_prefill(chunks, s);
   s.group_tokens = split(s.group_tokens, pp);
   s.decode = split(split(n, pp), dp);
-  s.tokens = s.decode + std::ceil(s.prefill_tokens);
+  s.tokens = graph_rows(s.decode + std::ceil(s.prefill_tokens), !chunks.empty());
   double sampled = n;
   for (const auto& chunk : chunks) sampled += chunk.samples ? 1 : 0;
   s.sampled = split(split(sampled, pp), dp);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "catalog/graph_sizes.hpp"
 #include "cluster/simulate.hpp"
 #include "memory/ledger.hpp"
 #include "metrics/summary.hpp"
@@ -154,6 +155,7 @@ catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
   // budget; runs that serve such prompts must have switched chunking on.
   s.knobs.enable_chunked_prefill = true;
   if (s.knobs.max_model_len == 0) s.knobs.max_model_len = s.model.max_context;
+  s.knobs.graph_sizes = catalog::default_graph_sizes(s.engine.policy, s.knobs, s.gpu, row.tp);
   s.workload.kind = catalog::WorkloadSpec::Kind::closed;
   s.workload.concurrent = row.concurrency;
   s.workload.requests = row.concurrency * row.protocol.prompts_per_slot;
