@@ -29,9 +29,10 @@ void EpochSums::add(const Epoch& e) {
   waiting += seconds * static_cast<double>(e.waiting);
   blocks += seconds * static_cast<double>(e.blocks_used);
   peak_blocks = std::max(peak_blocks, e.blocks_used);
-  if (e.steps > 0 && e.sequences > 0) {
-    gaps.add(e.gaps());
-    gap_moments.add(e.gaps());
+  for (const Range& gap : token_gaps_.next(e)) {
+    if (gap.steps < 1 || gap.weight < 1) continue;
+    gaps.add(gap);
+    gap_moments.add(gap);
   }
   if (e.steps <= 0) return;
   if (e.prefill_tokens > 0) {

@@ -9,6 +9,7 @@
 #include "metrics/epoch.hpp"
 #include "metrics/quantile.hpp"
 #include "metrics/sketch.hpp"
+#include "metrics/token_gaps.hpp"
 
 namespace servegrid::metrics {
 
@@ -47,6 +48,7 @@ class EpochSums {
   std::uint64_t sample_limit_ = ~std::uint64_t{0};  // hashes up to it are in the sample
   std::uint64_t prefill_epochs_ = 0;
   std::vector<Ticks> end_of_replica_;
+  TokenGaps token_gaps_;
 };
 
 }  // namespace servegrid::metrics

@@ -76,8 +76,11 @@ void add_itl(Summary& out, const Latencies& latencies, const Timeline& timeline)
   const EpochSums& sums = timeline.sums();
   if (sums.gaps.count() == 0 || timeline.empty()) return;
   RangeQuantiles exact(sums.gaps, quantiles_told);
+  TokenGaps gaps;
   for (const Epoch& e : timeline) {
-    if (e.steps > 0 && e.sequences > 0) exact.add(e.gaps());
+    for (const Range& gap : gaps.next(e)) {
+      if (gap.steps > 0 && gap.weight > 0) exact.add(gap);
+    }
   }
   std::vector<double> values = exact.values();
   const auto ms = [](double ticks) { return std::ldexp(ticks, -ticks_log2_per_second) * 1e3; };

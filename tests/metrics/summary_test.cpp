@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "metrics/token_gaps.hpp"
 #include "result.hpp"
 #include "units/error.hpp"
 
@@ -56,6 +57,43 @@ TEST_CASE("the summary of a small run is what one works out by hand", "[metrics]
     CHECK(*value(s, name) == Approx(number));
   }
   CHECK_FALSE(value(s, "prefix_cache_hit_rate"));
+}
+
+TEST_CASE("prompts that run alone lengthen the gaps of those who decode", "[metrics]") {
+  metrics::TokenGaps gaps;
+  metrics::Epoch e;
+  const auto decode = [&](Ticks start, std::int64_t steps, std::int64_t n) {
+    e = {};
+    e.start = start;
+    e.steps = steps;
+    e.sequences = n;
+    e.first_step = 10;
+    e.step_growth = 1;
+    return gaps.next(e);
+  };
+  const auto prompts = [&](Ticks start, Ticks takes) {
+    e = {};
+    e.start = start;
+    e.steps = 1;
+    e.prefill_tokens = 100;
+    e.first_step = takes;
+    return gaps.next(e);
+  };
+  const auto is = [](const metrics::Range& r, Ticks first, std::int64_t steps,
+                     std::int64_t weight) {
+    return r.first == first && r.steps == steps && r.weight == weight;
+  };
+  for (const auto& r : prompts(0, 50)) CHECK(r.weight == 0);
+  CHECK(is(decode(50, 3, 2)[0], 10, 3, 2));  // both began with those prompts; ends at 83
+  (void)prompts(83, 40);
+  (void)prompts(123, 60);
+  const auto after = decode(183, 3, 5);  // 2 waited 100, 3 joined; ends at 216
+  CHECK(is(after[0], 110, 1, 2));
+  CHECK(is(after[1], 10, 1, 3));
+  CHECK(is(after[2], 11, 2, 5));
+  CHECK(is(decode(216, 1, 4)[0], 10, 1, 4));
+  (void)prompts(1000, 40);  // idle from 226 on
+  CHECK(is(decode(1040, 1, 4)[0], 10, 1, 4));
 }
 
 TEST_CASE("what is undefined is absent", "[metrics]") {
