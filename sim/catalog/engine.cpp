@@ -40,6 +40,8 @@ EngineProfile::SizeClass load_class(const Value& v, Policy policy) {
     c.memory_at_least = x.quantity(Dimension::bytes, 0, 1e14);
   }
   c.except = texts_or(v, "except");
+  // SGLang's dispatcher deals new requests out in turn (load_balance_method).
+  if (policy == Policy::sglang) c.knobs.rank_balance = RankBalance::round_robin;
   read_knobs(v, policy, {"memory_at_least", "except"}, c.knobs);
   return c;
 }

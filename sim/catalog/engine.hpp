@@ -47,6 +47,11 @@ struct MemoryRule {
   std::string printed_tokens = "concurrency";  // or "blocks": how "GPU KV cache size" is printed
 };
 
+/// How tokens reach their experts and come back, under ep or attention data parallelism.
+enum class AllToAll { automatic, gather, deepep_normal, deepep_low_latency };
+/// Which rank of attention data parallelism takes a new request.
+enum class RankBalance { least_loaded, round_robin, fewest_requests, fewest_tokens };
+
 /// The knobs, resolved for one GPU. Names are the engine's own.
 struct Knobs {
   std::int64_t max_num_seqs = 1024;  // SGLang: max_running_requests; TensorRT-LLM: max_batch_size
@@ -71,7 +76,9 @@ struct Knobs {
   bool swap_preempted = false;          // vLLM V0 preemption_mode: swap
   double swap_space = 4.0 * (1 << 30);  // vLLM V0 [B of host memory a GPU]
   std::int64_t stream_interval = 1;
-  std::vector<std::int64_t> graph_sizes;  // CUDA-graph batch sizes; empty = none
+  AllToAll all_to_all = AllToAll::automatic;  // all2all_backend; moe_a2a_backend and deepep_mode
+  RankBalance rank_balance = RankBalance::least_loaded;  // SGLang: load_balance_method
+  std::vector<std::int64_t> graph_sizes;                 // CUDA-graph batch sizes; empty = none
 };
 
 struct EngineProfile {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "catalog/load.hpp"
+#include "catalog/scenario_load.hpp"
 #include "catalog/tree.hpp"
 
 namespace servegrid::catalog {
@@ -110,6 +111,53 @@ Knob swap_space() {
           [](const Knobs& k) { return fmt::format("{} B", k.swap_space); }};
 }
 
+// Backends of vLLM (config/parallel.py, 2026-08); "auto" is our default: the channel fitted to
+// measured serving, whose backends were not recorded.
+Knob all2all_backend() {
+  static const std::vector<std::string> names = {"auto", "allgather_reducescatter",
+                                                 "deepep_high_throughput", "deepep_low_latency"};
+  return {"all2all_backend",
+          [](const Value& v, Knobs& k) { k.all_to_all = static_cast<AllToAll>(choice(v, names)); },
+          [](const Knobs& k) { return names[static_cast<std::size_t>(k.all_to_all)]; }};
+}
+
+// SGLang's moe_a2a_backend, with deepep_mode for the kernels (server_args.py, 2026-07).
+Knob moe_a2a_backend() {
+  static const std::vector<std::string> names = {"auto", "none", "deepep"};
+  return {"moe_a2a_backend",
+          [](const Value& v, Knobs& k) { k.all_to_all = static_cast<AllToAll>(choice(v, names)); },
+          [](const Knobs& k) {
+            return names[std::min<std::size_t>(2, static_cast<std::size_t>(k.all_to_all))];
+          }};
+}
+
+Knob deepep_mode() {
+  return {"deepep_mode",
+          [](const Value& v, Knobs& k) {
+            const int mode = choice(v, {"normal", "low_latency"});
+            if (k.all_to_all < AllToAll::deepep_normal) {
+              if (mode == 0) return;  // the default, written out
+              throw v.error("needs moe_a2a_backend: deepep");
+            }
+            k.all_to_all = mode == 1 ? AllToAll::deepep_low_latency : AllToAll::deepep_normal;
+          },
+          [](const Knobs& k) {
+            return k.all_to_all == AllToAll::deepep_low_latency ? "low_latency" : "normal";
+          }};
+}
+
+Knob load_balance_method() {
+  static const std::vector<std::string> names = {"round_robin", "total_requests", "total_tokens"};
+  return {"load_balance_method",
+          [](const Value& v, Knobs& k) {
+            k.rank_balance = static_cast<RankBalance>(1 + choice(v, names));
+          },
+          [](const Knobs& k) {
+            return names[static_cast<std::size_t>(k.rank_balance) -
+                         (k.rank_balance == RankBalance::least_loaded ? 0 : 1)];
+          }};
+}
+
 constexpr std::int64_t many_tokens = 1'000'000'000, many_requests = 10'000'000;
 
 const std::vector<Knob>& vllm_knobs() {
@@ -127,6 +175,7 @@ const std::vector<Knob>& vllm_knobs() {
       kv_cache(),
       flag("async_scheduling", &Knobs::async_scheduling),
       either("scheduling_policy", "fcfs", "priority", &Knobs::by_priority),
+      all2all_backend(),
       graphs("cudagraph_capture_sizes"),
   };
   return knobs;
@@ -147,6 +196,9 @@ const std::vector<Knob>& sglang_knobs() {
       either("schedule_policy", "fcfs", "lpm", &Knobs::longest_prefix),
       flag("enable_priority_scheduling", &Knobs::by_priority),
       whole("stream_interval", &Knobs::stream_interval, 1, 1'000'000),
+      moe_a2a_backend(),
+      deepep_mode(),
+      load_balance_method(),
       graphs("cuda_graph_bs"),
   };
   return knobs;
@@ -283,7 +335,9 @@ std::vector<std::pair<std::string, std::string>> write_knobs(const Knobs& knobs,
   return out;
 }
 
-bool is_knob(const std::string& name) {
+bool is_knob(const std::string& path) {
+  const std::string name = path.substr(0, path.find('.'));
+  if (is_speculation_key(name)) return true;
   for (const Policy policy : all_policies) {
     for (const Knob& knob : knobs_of(policy)) {
       if (knob.name == name) return true;

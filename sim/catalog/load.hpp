@@ -27,8 +27,8 @@ void read_knobs(const Value& v, Policy policy, const std::vector<std::string>& s
 /// The knobs as YAML lines "name: value" in a fixed order, by the engine's own names.
 std::vector<std::pair<std::string, std::string>> write_knobs(const Knobs& knobs, Policy policy);
 
-/// Whether any policy has a knob of that name.
-bool is_knob(const std::string& name);
+/// Whether any policy has a knob of that name; of a path, its first part counts.
+bool is_knob(const std::string& path);
 
 /// The name of that policy's knob for the longest sequence, for messages.
 std::string length_knob(Policy policy);

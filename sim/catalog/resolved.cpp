@@ -129,15 +129,19 @@ std::string resolved_text(const Scenario& s, const ProfileOverrides& profiles) {
   }
   out += "model: " + reference(s.model.name, s.model.file, "models", catalog) + "\n";
   out += fmt::format("weights: {}\n", name(s.weights));
-  out += fmt::format("replica: {{gpu: {}, tp: {}, pp: {}, ep: {}, dp: {}}}\n",
+  out += fmt::format("replica: {{gpu: {}, tp: {}, pp: {}, ep: {}, dp: {}{}}}\n",
                      reference(s.gpu.name, s.gpu.file, "hw_profiles", catalog), s.parallel.tp,
-                     s.parallel.pp, s.parallel.ep, s.parallel.dp);
+                     s.parallel.pp, s.parallel.ep, s.parallel.dp,
+                     s.parallel.expert_imbalance > 1
+                         ? fmt::format(", expert_imbalance: {}", s.parallel.expert_imbalance)
+                         : "");
   out += fmt::format("replicas: {}\nrouter: {}\n", s.replicas, yaml_scalar(s.router, false));
   out +=
       "engine:\n  profile: " + reference(s.engine.name, s.engine.file, "engines", catalog) + "\n";
   for (const auto& [knob, value] : write_knobs(s.knobs, s.engine.policy)) {
     out += "  " + knob + ": " + value + "\n";
   }
+  out += s.speculation.written_as + speculation_text(s.speculation);
   out += memory_text(s) + workload_text(s.workload) + slo_text(s.slo);
   if (!s.prices.empty()) {
     std::vector<std::string> names;

@@ -62,6 +62,14 @@ void load_replica(const Value& replica, const Catalog& catalog, const Overrides&
   s.gpu = located(gpu, [&] { return catalog.gpu(word(gpu), overrides); });
   s.parallel = {parallel(replica, "tp"), parallel(replica, "pp"), parallel(replica, "ep"),
                 parallel(replica, "dp")};
+  if (const Value x = replica.find("expert_imbalance"); x.present()) {
+    s.parallel.expert_imbalance = x.number(1, 1000);
+    if (s.parallel.ep == 1) throw x.error("experts are spread over ranks only under ep");
+    if (s.parallel.expert_imbalance > s.parallel.ep) {
+      throw x.error(fmt::format("the busiest of {} ranks has at most {} times the mean",
+                                s.parallel.ep, s.parallel.ep));
+    }
+  }
   replica.no_unknown_keys();
   const Parallelism& p = s.parallel;
   const auto gpus = static_cast<std::int64_t>(p.tp) * p.pp * p.dp;
@@ -142,7 +150,11 @@ void load_engine_part(const Value& engine, const Catalog& catalog, const Overrid
   s.engine = located(profile, [&] { return catalog.engine(word(profile), overrides); });
   check_runs(profile, s);
   Knobs& k = s.knobs = s.engine.defaults_on(s.gpu);
-  if (engine.is_map()) read_knobs(engine, s.engine.policy, {"profile"}, k);
+  if (engine.is_map()) {
+    std::vector<std::string> other = speculation_keys(s.engine.policy);
+    other.emplace_back("profile");
+    read_knobs(engine, s.engine.policy, other, k);
+  }
   const std::string longest = length_knob(s.engine.policy);
   if (k.max_model_len == 0) k.max_model_len = s.model.max_context;
   if (k.max_model_len > s.model.max_context) {
@@ -215,6 +227,7 @@ Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOver
   load_replica(v.at("replica"), catalog, profiles.gpu, s);
   if (const Value x = v.find("router"); x.present()) s.router = word(x);
   load_engine_part(v.at("engine"), catalog, profiles.engine, s);
+  load_speculation(v.at("engine"), v.find("speculation"), catalog, s);
   if (const Value x = v.find("memory"); x.present()) load_memory_part(x, s);
   s.workload = load_workload(v.at("workload"), folder_of(file));
   if (const Value x = v.find("slo"); x.present()) load_slo(x, s.slo);

@@ -13,6 +13,7 @@
 #include "catalog/gpu.hpp"
 #include "catalog/model.hpp"
 #include "catalog/price.hpp"
+#include "catalog/speculation.hpp"
 
 namespace servegrid::catalog {
 
@@ -50,6 +51,7 @@ struct SloSpec {
 
 struct Parallelism {
   int tp = 1, pp = 1, ep = 1, dp = 1;  // dp: attention data parallelism inside the replica
+  double expert_imbalance = 1;         // load of the busiest expert rank over the mean, under ep
   [[nodiscard]] int gpus() const { return tp * pp * dp; }
 };
 
@@ -64,6 +66,7 @@ struct Scenario {
   std::string router = "least-outstanding";
   EngineProfile engine;
   Knobs knobs;  // resolved: defaults of the engine on the GPU + scenario overrides
+  Speculation speculation;
   std::optional<std::int64_t> num_gpu_blocks;  // measured override of the KV pool, per replica
   std::optional<double> kv_bytes, reserve_bytes, weights_bytes;  // measured overrides, per GPU [B]
   WorkloadSpec workload;

@@ -39,6 +39,15 @@ Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOver
 WorkloadSpec load_workload(const Value& v, const std::string& beside);
 std::vector<Axis> load_sweep(const Value& v);
 
+/// Keys of the engine part that say what drafts, and whether any engine has that key.
+std::vector<std::string> speculation_keys(Policy policy);
+bool is_speculation_key(const std::string& key);
+/// Reads them and the scenario's `speculation` (may be absent) into s.speculation.
+void load_speculation(const Value& engine, const Value& assumption, const Catalog& catalog,
+                      Scenario& s);
+/// The scenario's `speculation` as YAML; empty without drafts.
+std::string speculation_text(const Speculation& speculation);
+
 /// The scenario as YAML that reads back as the same scenario.
 std::string resolved_text(const Scenario& s, const ProfileOverrides& profiles);
 

@@ -94,9 +94,13 @@ Json to_json(const catalog::Scenario& s, const roofline::Batch& batch,
   Json by_bound;
   for (std::size_t i = 0; i < bound_names.size(); ++i)
     by_bound[bound_names.at(i)] = step.seconds_by_bound.at(i);
+  Json drafts = nullptr;
+  if (s.speculation.on()) drafts = catalog::describe(s.speculation);
   return {{"command", "explain"},
           {"model", s.model.name},
           {"gpu", s.gpu.name},
+          {"parallel", study::parallel_text(s.parallel)},
+          {"drafts", drafts},
           {"sequences", batch.sequences},
           {"context_tokens", batch.context[0]},
           {"prefill_tokens", batch.prefill.empty() ? 0 : batch.prefill[0].tokens},
@@ -122,10 +126,11 @@ Table operator_table(const roofline::StepBreakdown& step) {
 std::string to_text(const catalog::Scenario& s, const roofline::Batch& batch,
                     const roofline::StepBreakdown& step, const std::string& trust) {
   std::string out = fmt::format(
-      "{} in {} on {} x {} (TP {}), {}: one step with {} decoding "
+      "{} in {} on {} x {} ({}), {}: one step with {} decoding "
       "sequences ({} context tokens)",
-      s.model.title, model::formats_text(s), s.parallel.gpus(), s.gpu.title, s.parallel.tp,
-      s.engine.name, batch.sequences, fixed(double(batch.context[0]), 0));
+      s.model.title, model::formats_text(s), s.parallel.gpus(), s.gpu.title,
+      study::parallel_text(s.parallel), s.engine.name, batch.sequences,
+      fixed(double(batch.context[0]), 0));
   if (!batch.prefill.empty())
     out += fmt::format(" and a prefill chunk of {} tokens over {}", batch.prefill[0].tokens,
                        batch.prefill[0].cached);
@@ -136,6 +141,12 @@ std::string to_text(const catalog::Scenario& s, const roofline::Batch& batch,
       out += fmt::format("  {:<9} {} ms ({} %)\n", bound_names.at(i),
                          fixed(step.seconds_by_bound.at(i) * 1e3, 3),
                          fixed(100 * step.seconds_by_bound.at(i) / step.seconds, 1));
+  if (s.speculation.on()) {
+    const double tokens = s.speculation.tokens_per_step();
+    out += fmt::format("  drafts    {}\n", catalog::describe(s.speculation));
+    if (batch.prefill.empty() && batch.sequences > 0)
+      out += fmt::format("  a token   {} ms of the step\n", fixed(step.seconds * 1e3 / tokens, 3));
+  }
   const double peak = s.gpu.native_peak(catalog::Format::bf16);
   if (step.seconds > 0 && peak > 0)
     out += fmt::format("  achieved  {} of bandwidth, {} of bf16 peak\n",
@@ -163,11 +174,11 @@ int explain_command(const Args& args) {
   const roofline::Batch batch = batch_of(*parsed, *steps);
   const roofline::StepBreakdown step = steps->explain(batch);
   if (common.format == OutputFormat::json)
-    print(to_json(scenario, batch, step, steps->trust()).dump(2) + '\n');
+    print(to_json(scenario, batch, step, study::trust_of(scenario, *steps)).dump(2) + '\n');
   else if (common.format == OutputFormat::csv)
     print(operator_table(step).csv());
   else
-    print(to_text(scenario, batch, step, steps->trust()));
+    print(to_text(scenario, batch, step, study::trust_of(scenario, *steps)));
   return 0;
 }
 

@@ -69,10 +69,12 @@ const char* rule_name(memory::Rule rule) {
 }
 
 std::string set_up(const catalog::Scenario& s) {
-  return fmt::format("{} in {} on {} x {} (TP {}, PP {}, EP {}, DP {}), KV cache {}, {}",
+  const std::string drafts =
+      s.speculation.on() ? "\nDrafts: " + catalog::describe(s.speculation) : std::string();
+  return fmt::format("{} in {} on {} x {} (TP {}, PP {}, EP {}, DP {}), KV cache {}, {}{}",
                      s.model.title, model::weights_text(s), s.parallel.gpus(), s.gpu.title,
                      s.parallel.tp, s.parallel.pp, s.parallel.ep, s.parallel.dp,
-                     model::kv_cache_text(s), s.engine.name);
+                     model::kv_cache_text(s), s.engine.name, drafts);
 }
 
 Json to_json(const catalog::Scenario& s, const memory::Ledger& ledger, memory::Rule rule,

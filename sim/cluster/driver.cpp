@@ -37,6 +37,7 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
     config.knobs = scenario.knobs;
     config.pool = {num_blocks, scenario.knobs.block_size, blocks_fixed};
     config.swap = swap_of(scenario, options.block_bytes);
+    config.pace = engine::pace_of(scenario.speculation, scenario.seed);
     config.index = static_cast<int>(i);
     config.leap = options.leap;
     fleet_.replicas.emplace_back(config, steps, *this);
@@ -246,6 +247,12 @@ metrics::RunResult Driver::take_result() {
     all.tokens_recomputed += one.tokens_recomputed;
     all.prefix_queries += one.prefix_queries;
     all.prefix_hits += one.prefix_hits;
+    all.drafts += one.drafts;
+    all.decoded_tokens += one.decoded_tokens;
+    all.accepted_at.resize(std::max(all.accepted_at.size(), one.accepted_at.size()));
+    for (std::size_t i = 0; i < one.accepted_at.size(); ++i) {
+      all.accepted_at[i] += one.accepted_at[i];
+    }
     all.events += one.events;
     all.steps += one.steps;
     all.peak_running = std::max(all.peak_running, one.peak_running);

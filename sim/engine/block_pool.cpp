@@ -24,6 +24,11 @@ void BlockPool::allocate(std::int64_t blocks) {
   take(blocks);
 }
 
+void BlockPool::give_back(std::int64_t blocks) {
+  blank_ += blocks;
+  give(blocks);
+}
+
 void BlockPool::acquire(PrefixCache::Hold& hold, const workload::Request& request,
                         const PrefixCache::Match& match) {
   if (match.blocks() > 0) take(cache_.acquire(hold, request, match));

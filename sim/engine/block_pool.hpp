@@ -25,6 +25,8 @@ class BlockPool {
   [[nodiscard]] std::int64_t freed() const { return freed_; }
   [[nodiscard]] bool caching() const { return caching_; }
 
+  /// Returns `blocks` that hold nothing: taken for drafts that were not accepted.
+  void give_back(std::int64_t blocks);
   /// Takes `blocks` <= free(): blank ones first, then the least recently used.
   void allocate(std::int64_t blocks);
   [[nodiscard]] PrefixCache::Match match(const workload::Request& request,

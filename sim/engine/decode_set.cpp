@@ -7,25 +7,18 @@ namespace servegrid::engine {
 namespace {
 constexpr std::uint8_t clip_bit = 1U << 7;
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max() / 4;
-
-// Step counter at which the output reaches the client's cap (it may end before).
-std::int64_t cap_end(const Sequence& s) {
-  return s.request.prompt_tokens + s.request.output_cap() - s.offset;
-}
 }  // namespace
 
 DecodeSet::DecodeSet(std::vector<Sequence>& sequences, std::int64_t block_tokens,
-                     std::span<const std::int64_t> windows, std::int64_t clip)
-    : sequences_(sequences),
-      block_tokens_(block_tokens),
-      clip_(clip),
-      by_residue_(static_cast<std::size_t>(block_tokens), 0) {
-  for (const std::int64_t w : windows) classes_.emplace_back().window = w;
+                     std::span<const std::int64_t> windows, std::int64_t clip, const Pace& pace)
+    : sequences_(sequences), pace_(pace), clip_(units(clip)), needs_(block_tokens, pace) {
+  for (const std::int64_t w : windows) classes_.emplace_back().window = units(w);
 }
 
-std::int64_t DecodeSet::residue(std::int64_t value) const {
-  const std::int64_t r = value % block_tokens_;
-  return r < 0 ? r + block_tokens_ : r;
+// The first step counter at which a sequence of offset 0 has that many units.
+std::int64_t DecodeSet::reaches(std::int64_t units) const {
+  const std::int64_t at = units / pace_.units;
+  return at * pace_.units < units ? at + 1 : at;
 }
 
 void DecodeSet::push(Heap& heap, std::int64_t at, Slot slot) {
@@ -41,34 +34,35 @@ void DecodeSet::add(Slot slot) {
   Sequence& s = sequences_[slot];
   s.decoding = true;
   s.saturated = 0;
-  s.offset = s.tokens() - counter_;
+  s.offset = units(s.tokens()) - counter_ * pace_.units;
   ++size_;
   sum_offset_ += s.offset;
   sum_prompt_ += s.request.prompt_tokens;
   sum_output_ += s.request.output_cap();
-  ++by_residue_[residue(s.offset)];
+  needs_.add(s.offset);
   for (Class& c : classes_) {
     ++c.growing;
     c.growing_offsets += s.offset;
-    push(c.heap, c.window - s.offset, slot);
+    push(c.heap, reaches(c.window - s.offset), slot);
   }
-  push(finish_, s.request.prompt_tokens + s.request.output_tokens - s.offset, slot);
+  push(finish_, reaches(end_of(s, s.request.output_tokens)), slot);
   if (clip_ > 0) {
     ++clipped_;
-    push(unclip_, cap_end(s) - clip_, slot);
+    push(unclip_, reaches(end_of(s, s.request.output_cap()) - clip_), slot);
   }
   settle();
 }
 
 void DecodeSet::remove(Slot slot) {
   Sequence& s = sequences_[slot];
-  s.generated = s.offset + counter_ - s.request.prompt_tokens;
+  left_generated_ += generated(s) - s.generated;
+  s.generated = generated(s);
   s.decoding = false;
   --size_;
   sum_offset_ -= s.offset;
   sum_prompt_ -= s.request.prompt_tokens;
   sum_output_ -= s.request.output_cap();
-  --by_residue_[residue(s.offset)];
+  needs_.remove(s.offset);
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     Class& c = classes_[i];
     if ((s.saturated >> i & 1U) != 0) {
@@ -81,7 +75,7 @@ void DecodeSet::remove(Slot slot) {
   if (clip_ > 0) {
     if ((s.saturated & clip_bit) != 0) {
       --unclipped_;
-      unclipped_end_ -= cap_end(s);
+      unclipped_end_ -= end_of(s, s.request.output_cap());
     } else {
       --clipped_;
     }
@@ -107,7 +101,7 @@ void DecodeSet::settle() {
     s.saturated |= clip_bit;
     --clipped_;
     ++unclipped_;
-    unclipped_end_ += cap_end(s);
+    unclipped_end_ += end_of(s, s.request.output_cap());
     unclip_.pop();
   }
 }
@@ -122,13 +116,31 @@ Slot DecodeSet::finished() {
   return e != nullptr && e->at <= counter_ ? e->slot : -1;
 }
 
-roofline::ContextTokens DecodeSet::context() const {
+std::int64_t DecodeSet::bump(Slot slot, std::int64_t tokens) {
+  Sequence& s = sequences_[slot];
+  const std::int64_t held = this->held(s);
+  remove(slot);
+  const std::int64_t gained = std::min(tokens, s.request.output_tokens - s.generated);
+  s.generated += gained;
+  left_generated_ += gained;
+  add(slot);
+  return this->held(s) - held;
+}
+
+roofline::ContextTokens DecodeSet::context_units() const {
   roofline::ContextTokens context{};
-  context[0] = sum_offset_ + size_ * counter_;
+  const std::int64_t gained = counter_ * pace_.units;
+  context[0] = sum_offset_ + size_ * gained;
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const Class& c = classes_[i];
-    context[i + 1] = c.growing_offsets + c.growing * counter_ + c.full * c.window;
+    context[i + 1] = c.growing_offsets + c.growing * gained + c.full * c.window;
   }
+  return context;
+}
+
+roofline::ContextTokens DecodeSet::context() const {
+  roofline::ContextTokens context = context_units();
+  for (std::int64_t& c : context) c >>= pace_.shift;
   return context;
 }
 
@@ -138,24 +150,12 @@ std::int64_t DecodeSet::growing(int context_class) const {
   return i < classes_.size() ? classes_[i].growing : 0;
 }
 
-// A sequence with `computed` tokens in KV takes a new block when computed % block_tokens == 0, that
-// is at step counters d with offset = 1 - d modulo the block size.
 std::int64_t DecodeSet::blocks_needed(std::int64_t ahead, std::int64_t steps) const {
-  std::int64_t needed = steps / block_tokens_ * size_;
-  for (std::int64_t j = 0; j < steps % block_tokens_; ++j) {
-    needed += by_residue_[residue(1 - counter_ - ahead - j)];
-  }
-  return needed;
+  return needs_.needed(counter_ + ahead, steps);
 }
 
 std::int64_t DecodeSet::steps_within(std::int64_t ahead, std::int64_t free) const {
-  if (size_ == 0) return unlimited;
-  const std::int64_t rounds = free / size_;
-  free -= rounds * size_;
-  for (std::int64_t j = 0;; ++j) {
-    free -= by_residue_[residue(1 - counter_ - ahead - j)];
-    if (free < 0) return rounds * block_tokens_ + j;
-  }
+  return needs_.within(counter_ + ahead, free);
 }
 
 std::int64_t DecodeSet::steps_to_finish() {
@@ -173,11 +173,12 @@ std::int64_t DecodeSet::steps_to_change() {
 }
 
 std::int64_t DecodeSet::clipped_remainder(std::int64_t ahead) const {
-  return clipped_ * clip_ + unclipped_end_ - unclipped_ * (counter_ + ahead);
+  const std::int64_t gained = (counter_ + ahead) * pace_.units;
+  return (clipped_ * clip_ + unclipped_end_ - unclipped_ * gained) >> pace_.shift;
 }
 
 std::int64_t DecodeSet::tokens_out() const {
-  return sum_offset_ + size_ * counter_ - sum_prompt_;
+  return ((sum_offset_ + size_ * counter_ * pace_.units) >> pace_.shift) - sum_prompt_;
 }
 
 }  // namespace servegrid::engine

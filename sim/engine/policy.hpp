@@ -32,6 +32,9 @@ class Policy {
   virtual void joined(const State& /*state*/, Slot /*slot*/) {}
   virtual void decodes(const State& /*state*/, Slot /*slot*/) {}
   virtual void left(const State& /*state*/, Slot /*slot*/) {}
+  /// A decoding sequence is about to gain more tokens than the others; has gained them.
+  virtual void gains(const State& /*state*/, Slot /*slot*/) {}
+  virtual void gained(const State& /*state*/, Slot /*slot*/) {}
   /// Nothing runs.
   virtual void idle() {}
 };

@@ -8,7 +8,8 @@ MixedPolicy::MixedPolicy(const ReplicaConfig& config, std::int64_t token_budget,
                          std::int64_t max_sequences)
     : pool_(config.pool),
       budget_(token_budget),
-      max_sequences_(std::min(max_sequences, token_budget)),
+      rows_(config.pace.rows),
+      max_sequences_(std::min(max_sequences, token_budget / rows_)),
       long_threshold_(config.knobs.long_prefill_token_threshold),
       chunked_(config.knobs.enable_chunked_prefill),
       by_priority_(config.knobs.by_priority) {}
@@ -20,7 +21,7 @@ std::int64_t MixedPolicy::chunk_of(std::int64_t wanted, std::int64_t budget) con
 }
 
 bool MixedPolicy::run_running(State& state, Ticks now, Plan& plan) {
-  std::int64_t budget = budget_ - state.decodes.size();
+  std::int64_t budget = budget_ - rows_ * state.decodes.size();
   chunk_blocks_ = 0;
   wanted_.clear();
   for (const Slot slot : state.partials) {
@@ -33,10 +34,10 @@ bool MixedPolicy::run_running(State& state, Ticks now, Plan& plan) {
     chunk_blocks_ += wanted_.back().blocks;
   }
   bool preempted = false;
-  if (chunk_blocks_ + state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+  if (chunk_blocks_ + state.decodes.step_blocks() > state.pool.free()) {
     preempted = by_priority_ ? preempt_by_priority(state, now, plan) : preempt_tail(state, now);
   }
-  state.pool.allocate(state.decodes.blocks_needed(0, 1));
+  state.pool.allocate(state.decodes.step_blocks());
   for (const Wanted& w : wanted_) state.schedule_chunk(w.slot, w.tokens, plan);
   return preempted;
 }
@@ -46,7 +47,7 @@ bool MixedPolicy::run_running(State& state, Ticks now, Plan& plan) {
 // does, so the outcome is the longest prefix of the list whose needs fit: no loop over the others.
 bool MixedPolicy::preempt_tail(State& state, Ticks now) {
   bool preempted = false;
-  while (chunk_blocks_ + state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+  while (chunk_blocks_ + state.decodes.step_blocks() > state.pool.free()) {
     const Slot victim = state.newest;
     if (!wanted_.empty() && wanted_.back().slot == victim) {
       chunk_blocks_ -= wanted_.back().blocks;
@@ -61,7 +62,7 @@ bool MixedPolicy::preempt_tail(State& state, Ticks now) {
 }
 
 void MixedPolicy::run_waiting(State& state, Ticks now, Plan& plan) {
-  std::int64_t budget = budget_ - state.decodes.size();
+  std::int64_t budget = budget_ - rows_ * state.decodes.size();
   for (const Chunk& c : plan.chunks) budget -= c.tokens;
   while (!state.waiting.empty() && state.running < max_sequences_ && budget > 0) {
     const Slot slot = state.waiting.front();
@@ -101,7 +102,7 @@ void MixedPolicy::plan(State& state, Ticks now, Plan& plan) {
 }
 
 std::int64_t MixedPolicy::may_admit(const State& state, Slot head, std::int64_t from) const {
-  const std::int64_t budget = budget_ - state.decodes.size();
+  const std::int64_t budget = budget_ - rows_ * state.decodes.size();
   if (state.running >= max_sequences_ || budget <= 0) return no_step;
   if (may_fit_later()) return from;
   const Sequence& s = state[head];

@@ -25,7 +25,7 @@ class MixedPolicy : public Policy {
   [[nodiscard]] virtual bool may_fit_later() const { return false; }
 
   const Pool pool_;
-  const std::int64_t budget_, max_sequences_, long_threshold_;
+  const std::int64_t budget_, rows_, max_sequences_, long_threshold_;  // rows of a decoding one
   const bool chunked_, by_priority_;
 
  private:

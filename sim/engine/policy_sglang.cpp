@@ -41,7 +41,10 @@ class SglangPolicy final : public Policy {
         chunk_size_(config.knobs.enable_chunked_prefill ? config.knobs.max_num_batched_tokens : 0),
         max_prefill_(config.knobs.max_prefill_tokens),
         by_priority_(config.knobs.by_priority),
-        longest_prefix_(config.knobs.longest_prefix && config.knobs.enable_prefix_caching) {
+        longest_prefix_(config.knobs.longest_prefix && config.knobs.enable_prefix_caching),
+        reach_(whole_pages(config.pace.reach)),
+        overshoot_(config.pace.overshoot()),
+        one_a_step_(config.pace.shift == 0) {
     const double first = std::min(1.0, initial_ratio * config.knobs.schedule_conservativeness);
     initial_ = std::llround(first * static_cast<double>(ratio_one));
     ratio_.minimum = std::llround(first * minimum_share * static_cast<double>(ratio_one));
@@ -59,6 +62,8 @@ class SglangPolicy final : public Policy {
   void left(const State& state, Slot slot) override {
     if (state[slot].decoding) by_length_.erase(key(state, slot));
   }
+  void gains(const State& state, Slot slot) override { by_length_.erase(key(state, slot)); }
+  void gained(const State& state, Slot slot) override { by_length_.insert(key(state, slot)); }
   void idle() override {
     ratio_.anchor = initial_;
     ratio_.steps = 0;
@@ -70,7 +75,8 @@ class SglangPolicy final : public Policy {
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, Slot>;
   static Key key(const State& state, Slot slot) {
     const Sequence& s = state[slot];
-    return {s.offset - s.request.prompt_tokens, -s.request.prompt_tokens, -s.order, slot};
+    const std::int64_t prompt = s.request.prompt_tokens;
+    return {s.offset - (prompt << state.config.pace.shift), -prompt, -s.order, slot};
   }
   struct Budget {
     std::int64_t total;  // tokens in 2^-32: what admission may still book
@@ -83,7 +89,7 @@ class SglangPolicy final : public Policy {
   [[nodiscard]] std::int64_t demand(const Sequence& s, std::int64_t active_blocks) const {
     const std::int64_t left = s.request.output_cap() - s.generated;
     return s.tokens() - active_blocks * pool_.block_tokens + std::min(left, clip_tokens) +
-           pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens;
+           pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens + reach_;
   }
   /// Available less what the running ones are expected to take, `k` steps after the plan whose own
   /// step's blocks are taken (k = 0: at the plan, before).
@@ -100,6 +106,8 @@ class SglangPolicy final : public Policy {
   const Pool pool_;
   const std::int64_t max_running_, chunk_size_, max_prefill_;
   const bool by_priority_, longest_prefix_;
+  const std::int64_t reach_, overshoot_;  // KV tokens of drafts: while running, at the end
+  const bool one_a_step_;
   std::int64_t initial_ = 0;
   NewTokenRatio ratio_;
   std::set<Key> by_length_;
@@ -108,8 +116,8 @@ class SglangPolicy final : public Policy {
 std::string SglangPolicy::refusal(const workload::Request& r) const {
   // Alone, and retracted just before its end: what it books must be less than the pool.
   const std::int64_t output = std::min(r.output_cap(), r.output_tokens - 1 + clip_tokens);
-  const std::int64_t needed =
-      r.prompt_tokens + output + pool_.block_tokens + pool_.fixed_blocks * pool_.block_tokens;
+  const std::int64_t needed = r.prompt_tokens + output + overshoot_ + reach_ + pool_.block_tokens +
+                              pool_.fixed_blocks * pool_.block_tokens;
   const std::int64_t capacity = pool_.num_blocks * pool_.block_tokens;
   if (needed >= capacity) {
     return fmt::format(
@@ -136,7 +144,7 @@ bool SglangPolicy::prefill_chunked(State& state, Plan& plan, Budget& budget) {
   const Sequence& s = state[slot];
   const std::int64_t page = pool_.block_tokens;
   std::int64_t tokens = std::min(s.tokens() - s.computed, budget.chunk);
-  const std::int64_t fits = (s.blocks + state.pool.free()) * page - s.computed;
+  const std::int64_t fits = (s.blocks + state.pool.free()) * page - s.computed - reach_;
   if (tokens > fits) tokens = fits / page * page;
   if (tokens <= 0) return false;
   const bool last = s.computed + tokens == s.tokens();
@@ -167,9 +175,9 @@ bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& bud
   state.dequeue(slot);
   state.admit(slot, match, now);
   state.schedule_chunk(slot, tokens, plan);
-  budget.total -=
-      (whole_pages(tokens) + (last ? cap : 0) + page + idle_hit + pool_.fixed_blocks * page) *
-      ratio_one;
+  budget.total -= (whole_pages(tokens) + (last ? cap : 0) + page + idle_hit + reach_ +
+                   pool_.fixed_blocks * page) *
+                  ratio_one;
   budget.input -= whole_pages(tokens);
   budget.chunk -= whole_pages(tokens);
   return last && budget.total > 0 && budget.input > 0 && (chunk_size_ == 0 || budget.chunk > 0);
@@ -256,9 +264,9 @@ std::int64_t SglangPolicy::least_demand(const State& state, Slot head) const {
 // Returns whether somebody was retracted. The last decoding sequence stays unless a chunked prompt
 // holds what it needs; then the chunked one goes (SGLang itself would run out of memory there).
 bool SglangPolicy::retract(State& state, Ticks now) {
-  if (state.decodes.blocks_needed(0, 1) <= state.pool.free()) return false;
+  if (state.decodes.step_blocks() <= state.pool.free()) return false;
   std::int64_t retracted = 0;
-  while (state.decodes.blocks_needed(0, 1) > state.pool.free()) {
+  while (state.decodes.step_blocks() > state.pool.free()) {
     Slot victim = -1;
     if (by_length_.size() > 1) {
       victim = std::get<Slot>(*by_length_.begin());
@@ -289,7 +297,7 @@ void SglangPolicy::plan(State& state, Ticks now, Plan& plan) {
     return;
   }
   const bool retracted = retract(state, now);
-  state.pool.allocate(state.decodes.blocks_needed(0, 1));
+  state.pool.allocate(state.decodes.step_blocks());
   if (!retracted && state.partials.empty()) {
     plan.steps += state.decodes.steps_within(1, state.pool.free());
   }
@@ -304,9 +312,12 @@ std::int64_t SglangPolicy::may_admit(const State& state, Slot head, std::int64_t
   // and no rounding); after that it only shrinks, since the remainders shrink by less than the
   // pool.
   std::int64_t high = ratio_.steps_to_minimum();
-  if (pool_.block_tokens > 1) {
-    // Whole pages are taken at once: room may still rise within one round of page_size steps.
-    const std::int64_t last = std::max(high, from) + pool_.block_tokens;
+  if (pool_.block_tokens > 1 || !one_a_step_) {
+    // Whole pages are taken at once: room may still rise within one round of page_size steps. With
+    // E tokens a step, j pages in j page_size / E steps free j n page_size tokens of remainder and
+    // n E more at most; at the least ratio 0.14 and j = 1 + E that is less than the pages taken.
+    const std::int64_t rounds = one_a_step_ ? pool_.block_tokens : 2 * pool_.block_tokens + 2;
+    const std::int64_t last = std::max(high, from) + rounds;
     for (std::int64_t k = from + 1; k <= last; ++k) {
       if (admits(k)) return k;
     }

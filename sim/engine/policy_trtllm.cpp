@@ -12,7 +12,8 @@ class TrtllmPolicy final : public MixedPolicy {
  public:
   explicit TrtllmPolicy(const ReplicaConfig& config)
       : MixedPolicy(config, config.knobs.max_num_batched_tokens, config.knobs.max_num_seqs),
-        no_evict_(config.knobs.guaranteed_no_evict) {}
+        no_evict_(config.knobs.guaranteed_no_evict),
+        overshoot_(config.pace.overshoot()) {}
 
   [[nodiscard]] std::string refusal(const workload::Request& r) const override {
     // A paused sequence computes what it has generated again.
@@ -52,9 +53,11 @@ class TrtllmPolicy final : public MixedPolicy {
 
  private:
   [[nodiscard]] std::int64_t to_completion(const workload::Request& r) const {
-    return ceil_div(r.prompt_tokens + r.output_cap(), pool_.block_tokens) + pool_.fixed_blocks;
+    const std::int64_t tokens = r.prompt_tokens + r.output_cap() + overshoot_;
+    return ceil_div(tokens, pool_.block_tokens) + pool_.fixed_blocks;
   }
   const bool no_evict_;
+  const std::int64_t overshoot_;  // of drafts
   std::int64_t committed_ = 0;
 };
 

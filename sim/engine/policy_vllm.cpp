@@ -13,6 +13,7 @@ class VllmPolicy final : public MixedPolicy {
  public:
   VllmPolicy(const ReplicaConfig& config, std::int64_t budget)
       : MixedPolicy(config, budget, config.knobs.max_num_seqs),
+        overshoot_(config.pace.overshoot()),
         capacity_(std::max<std::int64_t>(0, config.pool.num_blocks - 1)),
         watermark_(static_cast<std::int64_t>(config.knobs.watermark *
                                              static_cast<double>(config.pool.num_blocks))),
@@ -27,13 +28,13 @@ class VllmPolicy final : public MixedPolicy {
           "max_num_batched_tokens is {}",
           tokens, r.prompt_tokens, r.output_tokens, budget_);
     }
-    const std::int64_t blocks = ceil_div(tokens, pool_.block_tokens) + pool_.fixed_blocks;
+    const std::int64_t blocks =
+        ceil_div(tokens + overshoot_, pool_.block_tokens) + pool_.fixed_blocks;
     if (blocks <= capacity_) return {};
     return fmt::format(
         "needs {} KV blocks ({} prompt + {} output - 1 = {} tokens in blocks of {}{}), the pool "
         "has {} ({} less one null block)",
-        blocks, r.prompt_tokens, r.output_tokens, tokens, pool_.block_tokens,
-        pool_.fixed_blocks > 0 ? fmt::format(", and {} of state", pool_.fixed_blocks) : "",
+        blocks, r.prompt_tokens, r.output_tokens, tokens, pool_.block_tokens, beside_tokens(),
         capacity_, pool_.num_blocks);
   }
 
@@ -49,7 +50,14 @@ class VllmPolicy final : public MixedPolicy {
   [[nodiscard]] bool may_fit_later() const override { return !full_isl_ && caching_; }
 
  private:
-  std::int64_t capacity_, watermark_;
+  [[nodiscard]] std::string beside_tokens() const {
+    std::string out;
+    if (overshoot_ > 0) out += fmt::format(", {} tokens of drafts", overshoot_);
+    if (pool_.fixed_blocks > 0) out += fmt::format(", and {} of state", pool_.fixed_blocks);
+    return out;
+  }
+
+  std::int64_t overshoot_, capacity_, watermark_;
   bool full_isl_, caching_;
 };
 

@@ -31,8 +31,7 @@ bool MixedPolicy::preempt_by_priority(State& state, Ticks now, Plan& plan) {
   for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
     const Sequence& s = state[slot];
     if (s.decoding) {
-      const std::int64_t computed = state.decodes.computed(s);
-      turns.push_back({slot, state.blocks_for(computed + 1) - state.blocks_for(computed)});
+      turns.push_back({slot, state.decodes.step_blocks(s)});
       continue;
     }
     const auto wants = std::find_if(wanted_.begin(), wanted_.end(),

@@ -67,6 +67,8 @@ void check(const ReplicaConfig& c, const roofline::StepTimes& steps) {
   require(c.pool.fixed_blocks >= 0, "state blocks per sequence must not be negative");
   require(c.knobs.max_num_seqs >= 1, "max_num_seqs must be at least 1");
   require(c.knobs.max_num_batched_tokens >= 1, "max_num_batched_tokens must be at least 1");
+  require(c.knobs.max_num_batched_tokens >= c.pace.rows,
+          "max_num_batched_tokens must hold the tokens that one sequence verifies in a step");
   require(c.knobs.long_prefill_token_threshold >= 0,
           "long_prefill_token_threshold must not be negative");
   require(c.knobs.stream_interval >= 1, "stream_interval must be at least 1");
@@ -107,6 +109,8 @@ struct Replica::Impl {
   enum class Mode { idle, starting, stepping };
   [[nodiscard]] std::string refusal(const workload::Request& request) const;
   void complete(Ticks now);
+  void accept_drafts();
+  [[nodiscard]] Steps decode_steps(Ticks start) const;
   void report_first_tokens(Ticks now);
   void finish(Ticks now);
   [[nodiscard]] Ticks last_look();
@@ -246,9 +250,10 @@ void Replica::Impl::complete(Ticks now) {
   if (open_) record_.steps += steps;
   if (plan_.decodes) {
     state.pool.allocate(state.growth(1, steps - 1));
-    state.counters.tokens_generated += steps * state.decodes.size();
+    state.counters.drafts += steps * state.decodes.size();
     state.decodes.advance(steps);
     policy->decoded(steps);
+    if (state.decodes.pace().sampled()) accept_drafts();
   }
   state.release_held(plan_);
   promoted_.clear();
@@ -265,6 +270,43 @@ void Replica::Impl::complete(Ticks now) {
   see_aborts(looked, now);
 }
 
+// A step of drawn acceptance took blocks for all its rows; those of drafts not accepted go back.
+void Replica::Impl::accept_drafts() {
+  const Pace& pace = state.decodes.pace();
+  auto& accepted_at = state.counters.accepted_at;
+  accepted_at.resize(static_cast<std::size_t>(pace.positions), 0);
+  std::int64_t surplus =
+      state.decodes.blocks_needed(-1, pace.rows) - state.decodes.blocks_needed(-1, 1);
+  for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
+    const Sequence& s = state[slot];
+    if (!s.decoding) continue;
+    const std::int64_t accepted = draw_accepted(pace, s.request.id, state.decodes.generated(s));
+    if (accepted == 0) continue;
+    for (std::int64_t i = 0; i < accepted; ++i) ++accepted_at[static_cast<std::size_t>(i)];
+    policy->gains(state, slot);
+    surplus -= state.decodes.bump(slot, accepted);
+    policy->gained(state, slot);
+  }
+  state.pool.give_back(surplus);
+}
+
+// The decode steps of the sequences present. Time per token is rounded to units of the pace, so
+// that growth is the same in every step.
+Steps Replica::Impl::decode_steps(Ticks start) const {
+  const Pace& pace = state.decodes.pace();
+  const roofline::DecodeCost cost = state.steps.decode(state.decodes.size());
+  const roofline::ContextTokens context = state.decodes.context_units();
+  Steps steps{start, cost.base, 0};
+  for (int c = 0; c < roofline::max_context_classes; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    const Ticks half = pace.shift > 0 ? Ticks{1} << (pace.shift - 1) : 0;
+    const Ticks unit = (cost.per_token[i] + half) >> pace.shift;
+    steps.first += unit * context[i];
+    steps.growth += unit * pace.units * state.decodes.growing(c);
+  }
+  return steps;
+}
+
 // What the client sees later than the engine: a delay, and R times the duration of the decode step
 // that the sequences decoding now would take. The stream stays that far behind until its end, so
 // that time per output token is the engine's. With stream_interval the first token leaves with the
@@ -275,16 +317,14 @@ void Replica::Impl::report_first_tokens(Ticks now) {
     Sequence& s = state[slot];
     if (s.generated != 1) continue;
     if (step < 0) {
-      const roofline::DecodeCost cost = state.steps.decode(state.decodes.size());
-      const roofline::ContextTokens context = state.decodes.context();
-      step = cost.base;
-      for (std::size_t c = 0; c < context.size(); ++c) step += cost.per_token[c] * context[c];
+      step = decode_steps(now).first;
       delay = state.steps.first_token_delay() + ((step * first_token_steps_) >> 20);
     }
     const std::int64_t bundle =
         std::min(state.config.knobs.stream_interval, s.request.output_tokens);
     s.delay = delay;
-    s.first_token = now + delay + step * (bundle - 1);
+    const Pace& pace = state.decodes.pace();
+    s.first_token = now + delay + step * ceil_div((bundle - 1) << pace.shift, pace.units);
     state.listener.first_token(s.request.id, s.first_token);
   }
 }
@@ -340,6 +380,9 @@ void Replica::Impl::begin(Ticks now) {
   policy->plan(state, now, plan_);
   state.counters.blocks_allocated = state.pool.allocated();
   state.counters.blocks_freed = state.pool.freed();
+  const std::int64_t decoded = state.decodes.take_generated();
+  state.counters.tokens_generated += decoded;
+  state.counters.decoded_tokens += decoded;
   state.counters.peak_waiting = std::max(state.counters.peak_waiting, state.in_queue());
   if (plan_.steps == 0) {
     if (state.running > 0 || !state.waiting.empty() || !state.swapped.empty()) {
@@ -360,27 +403,20 @@ void Replica::Impl::begin(Ticks now) {
 }
 
 void Replica::Impl::set_times(Ticks now) {
+  if (plan_.chunks.empty()) {
+    if (state.decodes.size() == 0) throw RunError("engine: a step without work");
+    now_ = decode_steps(now);
+    now_.first += plan_.swapped * state.config.swap.per_block;
+    return;
+  }
   const std::int64_t n = plan_.decodes ? state.decodes.size() : 0;
   const roofline::ContextTokens context =
       plan_.decodes ? state.decodes.context() : roofline::ContextTokens{};
-  now_ = {now, 0, 0};
-  if (!plan_.chunks.empty()) {
-    chunks_.clear();
-    for (const Chunk& c : plan_.chunks) {
-      chunks_.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
-    }
-    now_.first = state.steps.mixed(chunks_, n, context);
-    return;
+  chunks_.clear();
+  for (const Chunk& c : plan_.chunks) {
+    chunks_.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
   }
-  if (n == 0) throw RunError("engine: a step without work");
-  const roofline::DecodeCost cost = state.steps.decode(n);
-  now_.first = cost.base;
-  for (int c = 0; c < roofline::max_context_classes; ++c) {
-    const auto i = static_cast<std::size_t>(c);
-    now_.first += cost.per_token[i] * context[i];
-    now_.growth += cost.per_token[i] * state.decodes.growing(c);
-  }
-  now_.first += plan_.swapped * state.config.swap.per_block;
+  now_ = {now, state.steps.mixed(chunks_, n, context), 0};
 }
 
 void Replica::Impl::limit_horizon() {
@@ -388,7 +424,7 @@ void Replica::Impl::limit_horizon() {
   plan_.steps =
       std::min({plan_.steps, state.decodes.steps_to_finish(), state.decodes.steps_to_change()});
   if (plan_.swapped > 0) plan_.steps = 1;
-  if (!state.config.leap) plan_.steps = 1;
+  if (!state.config.leap || state.decodes.pace().sampled()) plan_.steps = 1;
   if (plan_.steps > 1) plan_.steps = std::min(plan_.steps, first_chance());
   if (!aborts_.empty()) plan_.steps = std::min(plan_.steps, seen_at(aborts_.front().at));
 }
@@ -441,7 +477,8 @@ Observation Replica::Impl::observe(Ticks t) const {
   const Steps joined{record_.start, record_.first_step, record_.step_growth};
   const std::int64_t last = record_.steps + plan_.steps - 1;
   const std::int64_t begun = joined.first_boundary(t, false, 1, last) - 1;
-  o.context_tokens += begun * record_.sequences;
+  const Pace& pace = state.decodes.pace();
+  o.context_tokens += (begun * record_.sequences * pace.units) >> pace.shift;
   o.blocks_used += state.growth(record_counter_ + 1 - state.decodes.counter(), begun);
   return o;
 }

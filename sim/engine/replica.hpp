@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catalog/engine.hpp"
+#include "engine/pace.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_times.hpp"
 #include "workload/source.hpp"
@@ -61,6 +62,7 @@ struct ReplicaConfig {
   catalog::Knobs knobs;
   Pool pool;
   SwapSpace swap;
+  Pace pace;  // of decoding sequences
   int index = 0;
   bool leap = true;
 };

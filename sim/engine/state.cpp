@@ -11,7 +11,7 @@ State::State(const ReplicaConfig& c, const PoolRules& rules, const roofline::Ste
       steps(s),
       listener(l),
       rules_(rules),
-      decodes(sequences_, c.pool.block_tokens, s.windows(), rules.clip),
+      decodes(sequences_, c.pool.block_tokens, s.windows(), rules.clip, c.pace),
       pool(std::max<std::int64_t>(0, c.pool.num_blocks - rules.null_blocks), c.pool.block_tokens,
            c.knobs.enable_prefix_caching, rules.keep_duplicates) {}
 
@@ -112,21 +112,21 @@ void State::schedule_chunk(Slot slot, std::int64_t tokens, Plan& plan) {
 
 std::int64_t State::held(const Sequence& s) const {
   const bool grows = s.decoding && !rules_.reserved;
-  const std::int64_t blocks = grows ? blocks_for(decodes.computed(s)) : s.blocks;
+  const std::int64_t blocks = grows ? decodes.held(s) : s.blocks;
   return blocks + config.pool.fixed_blocks;
 }
 
 std::int64_t State::held_in_step(const Sequence& s) const {
   const bool grows = s.decoding && !rules_.reserved;
-  return grows ? blocks_for(decodes.computed(s) + 1) + config.pool.fixed_blocks : held(s);
+  return held(s) + (grows ? decodes.step_blocks(s) : 0);
 }
 
 void State::stop(Slot slot, bool insert) {
   Sequence& s = (*this)[slot];
   const std::int64_t blocks = held(s);
   if (s.decoding) {
-    s.computed = decodes.computed(s);
     decodes.remove(slot);
+    s.computed = s.tokens() - 1;  // the step that ends a sequence may go beyond its end
   } else {
     partials.erase(std::find(partials.begin(), partials.end(), slot));
     partial_tokens -= s.computed;
@@ -172,7 +172,7 @@ std::int64_t State::swap_in(Slot slot) {
 void State::hold_back(Slot slot, Plan& plan) {
   Sequence& s = (*this)[slot];
   s.computed = decodes.computed(s);
-  s.blocks = blocks_for(s.computed);
+  s.blocks = decodes.held(s);
   decodes.remove(slot);
   plan.held_back.push_back(slot);
 }

@@ -44,9 +44,9 @@ class State {
   Sequence& operator[](Slot slot) { return sequences_[static_cast<std::size_t>(slot)]; }
   const Sequence& operator[](Slot slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
 
-  /// Blocks for `tokens` tokens.
+  /// Blocks for `tokens` tokens, and for the drafts that follow them.
   [[nodiscard]] std::int64_t blocks_for(std::int64_t tokens) const {
-    return ceil_div(tokens, config.pool.block_tokens);
+    return ceil_div(tokens + config.pace.reach, config.pool.block_tokens);
   }
   /// Prefix-cache hit of a sequence that is to be admitted: whole blocks, never its last token.
   [[nodiscard]] PrefixCache::Match match(const Sequence& s) const;

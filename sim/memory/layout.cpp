@@ -153,7 +153,16 @@ std::vector<KvKind> kv_kinds(const model::Deployment& d, std::int64_t draft_toke
     add(kinds, kind_of(g.attention, d.parallel.tp, d.kv_cache, draft_tokens), g.count);
   }
   for (KvKind& k : kinds) k.layers = ceil_div(k.layers, d.parallel.pp);
-  if (draft_tokens > 0 && d.model.mtp_layers > 0) {
+  if (d.speculation.draft) {
+    for (const auto& g : d.speculation.draft->layers) {
+      if (!model::has_attention(g.attention)) continue;
+      add(kinds, kind_of(g.attention, d.parallel.tp, d.kv_cache, draft_tokens), g.count);
+    }
+    return kinds;
+  }
+  using Method = catalog::Speculation::Method;
+  const bool ngram = d.speculation.method == Method::ngram;
+  if (draft_tokens > 0 && d.model.mtp_layers > 0 && !ngram) {
     const auto& draft = model::mtp_layer(d.model).attention;
     add(kinds, kind_of(draft, d.parallel.tp, d.kv_cache, draft_tokens), d.model.mtp_layers);
   }

@@ -19,8 +19,8 @@ struct KvKind {
   std::int64_t window = 0;           // tokens
 };
 
-/// The kinds of the model on one GPU. `draft_tokens` > 0 adds the MTP layers and the state that
-/// rejected drafts need.
+/// The kinds of the model on one GPU. `draft_tokens` > 0 adds the layers that draft (the model's
+/// MTP layers, or those of the deployment's draft) and the state that rejected drafts need.
 std::vector<KvKind> kv_kinds(const model::Deployment& deployment, std::int64_t draft_tokens = 0);
 
 /// What the engine was asked for.

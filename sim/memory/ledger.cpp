@@ -56,6 +56,7 @@ LayoutOptions layout_options(const Scenario& s) {
       std::max<std::int64_t>(s.parallel.pp, s.knobs.async_scheduling ? 2 : 1);
   o.tokens_in_flight = s.knobs.max_num_batched_tokens * batches;
   o.prefix_caching = s.knobs.enable_prefix_caching;
+  o.draft_tokens = s.speculation.verified - 1;
   return o;
 }
 
@@ -77,6 +78,9 @@ void take_weights(const Scenario& s, Account& a) {
   for (const WeightClass& c : a.weights.classes) {
     a.lines.add(fmt::format("weights: {}", model::name(c.part)), -c.bytes,
                 fmt::format("{}, {}", catalog::name(c.format), c.note));
+  }
+  if (a.weights.draft > 0) {
+    a.lines.add("weights: draft", -a.weights.draft, a.weights.draft_note);
   }
   a.weights_bytes = a.weights.total;
   a.repack = a.weights.repack_band;
@@ -259,7 +263,7 @@ void describe(const Scenario& s, const BlockPool& pool, const Account& a, Ledger
 
 Ledger size_by_engine(const Scenario& s, const Options& o) {
   const model::Deployment d = model::deployment_of(s);
-  const auto kinds = kv_kinds(d);
+  const auto kinds = kv_kinds(d, s.speculation.verified - 1);
   const LayoutOptions layout = layout_options(s);
   const BlockPool pool = make_pool(kinds, layout);
   Account a = account_of(s, layout.kind);
@@ -273,7 +277,7 @@ Ledger size_by_engine(const Scenario& s, const Options& o) {
   l.reserve_band_bytes = static_cast<double>(a.band);
   l.kv_bytes_per_gpu = static_cast<double>(bytes);
   for (const KvKind& k : kinds) {
-    if (k.kind == KvKind::Kind::full) {
+    if (k.kind == KvKind::Kind::full) {  // those of the draft too
       l.kv_bytes_per_token_per_gpu += static_cast<double>(k.layers * k.bytes_per_token);
     }
   }

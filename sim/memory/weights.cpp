@@ -121,6 +121,23 @@ void add_mtp(const model::Deployment& d, Adder& sum) {
   sum.add(Part::mtp, layer * d.model.mtp_layers);
 }
 
+// An EAGLE head shares the embedding of the model and has one more matrix, which joins the model's
+// state with the token's embedding.
+void add_draft(const model::Deployment& d, Weights& out) {
+  const model::Deployment draft = model::draft_of(d);
+  const bool head = d.speculation.method == catalog::Speculation::Method::eagle;
+  for (const WeightClass& c : weights_of(draft).classes) {
+    if (!(head && c.part == Part::embedding)) out.draft += c.bytes;
+  }
+  if (head) {
+    const auto h = static_cast<double>(draft.model.hidden);
+    out.draft += static_cast<std::int64_t>(2 * h * h / draft.parallel.tp *
+                                           catalog::bytes_per_element(draft.weights));
+  }
+  out.draft_note = draft.model.name + " in " + std::string(catalog::name(draft.weights));
+  out.total += out.draft;
+}
+
 }  // namespace
 
 Format format_of(Part part, const catalog::Model& model, Format weights) {
@@ -158,7 +175,8 @@ Weights weights_of(const model::Deployment& d, bool with_mtp) {
     }
   }
   add_ends(d, sum);
-  if (with_mtp) add_mtp(d, sum);
+  const bool mtp = d.speculation.method == catalog::Speculation::Method::mtp;
+  if (with_mtp || mtp) add_mtp(d, sum);
 
   Weights out;
   for (std::size_t i = 0; i < model::part_count; ++i) {
@@ -171,6 +189,7 @@ Weights weights_of(const model::Deployment& d, bool with_mtp) {
     out.classes.push_back({part, f, static_cast<std::int64_t>(std::floor(bytes)), note});
     out.total += out.classes.back().bytes;
   }
+  if (d.speculation.draft) add_draft(d, out);
   out.repack_band =
       static_cast<std::int64_t>(0.08L * unknown * catalog::bytes_per_element(experts));
   return out;

@@ -19,12 +19,14 @@ struct WeightClass {
 
 struct Weights {
   std::vector<WeightClass> classes;
-  std::int64_t total = 0;  // the sum of the classes
+  std::int64_t draft = 0;  // an EAGLE head or a draft model, on one GPU [B]
+  std::string draft_note;
+  std::int64_t total = 0;  // the sum of the classes and the draft
   /// One-sided: bytes that an unknown kernel padding may add [B].
   std::int64_t repack_band = 0;
 };
 
-/// `with_mtp`: the multi-token-prediction module loads too (speculation on).
+/// `with_mtp`: the multi-token-prediction module loads too, as it does when it drafts.
 Weights weights_of(const model::Deployment& deployment, bool with_mtp = false);
 
 /// The format a part is stored in when the weights are in `weights`: 16 bit for embedding, head,

@@ -39,7 +39,10 @@ struct Counters {
   std::int64_t blocks_allocated = 0, blocks_freed = 0;
   std::int64_t tokens_generated = 0, tokens_prefilled = 0, tokens_cached = 0, tokens_recomputed = 0;
   std::int64_t prefix_queries = 0, prefix_hits = 0;  // tokens
-  std::int64_t events = 0;                           // state-machine events, steps
+  std::int64_t drafts = 0;                           // decode steps of one sequence each
+  std::int64_t decoded_tokens = 0;                   // generated in them
+  std::vector<std::int64_t> accepted_at;  // sampled speculation: drafts accepted, by position
+  std::int64_t events = 0;                // state-machine events, steps
   std::int64_t steps = 0;
   std::int64_t peak_running = 0, peak_waiting = 0;
 };

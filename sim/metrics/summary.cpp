@@ -147,6 +147,24 @@ void add_load(Summary& out, const RunResult& result, const SummaryOptions& optio
                    load.busy_seconds / to_seconds(result.end) / std::max(1, options.replicas));
 }
 
+// Names of vllm bench serve. Tokens past the end of an output are not counted as accepted.
+void add_drafting(Summary& out, const Counters& c, const Drafting& drafting) {
+  const auto drafts = static_cast<double>(c.drafts);
+  const double tokens = drafts * static_cast<double>(drafting.tokens);
+  const auto accepted = static_cast<double>(c.decoded_tokens - c.drafts);
+  out.emplace_back("spec_decode_num_drafts", drafts);
+  out.emplace_back("spec_decode_draft_tokens", tokens);
+  out.emplace_back("spec_decode_accepted_tokens", accepted);
+  if (drafts <= 0) return;
+  out.emplace_back("spec_decode_acceptance_rate", 100 * accepted / tokens);
+  out.emplace_back("spec_decode_acceptance_length", 1 + accepted / drafts);
+  for (std::size_t i = 0; i < drafting.acceptance.size(); ++i) {
+    const double share = c.accepted_at.empty() ? drafting.acceptance[i]
+                                               : static_cast<double>(c.accepted_at.at(i)) / drafts;
+    out.emplace_back("spec_decode_acceptance_rate_at_" + std::to_string(i), share);
+  }
+}
+
 void add_work(Summary& out, const RunResult& result, const Work& work) {
   const double seconds = to_seconds(result.end);
   if (seconds > 0 && work.peak_flops > 0) {
@@ -172,6 +190,7 @@ Summary summarize(const RunResult& result, const SummaryOptions& options) {
   add_itl(out, latencies, result.timeline);
   add_latency(out, "e2el_ms", latencies.e2el);
   add_load(out, result, options);
+  if (options.drafting) add_drafting(out, result.counters, *options.drafting);
   if (options.work) add_work(out, result, *options.work);
   return out;
 }

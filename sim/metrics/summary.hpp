@@ -18,11 +18,18 @@ struct Work {
   std::vector<std::pair<std::string, double>> seconds_by_bound;  // "compute" -> s, ...
 };
 
+/// What was drafted, for the spec_decode_* metrics.
+struct Drafting {
+  std::int64_t tokens = 0;         // a step and sequence
+  std::vector<double> acceptance;  // assumed, by position; drawn runs count their own
+};
+
 struct SummaryOptions {
   std::optional<double> slo_ttft, slo_tpot, slo_e2el;  // [s]; any set: request_goodput
   double warmup_fraction = 0;  // share of the first finished requests left out of the latencies
   int replicas = 1;
   std::optional<Work> work;
+  std::optional<Drafting> drafting;
 };
 
 /// Latencies are over completed requests after the warm-up; rates are over the whole run. TPOT is

@@ -96,6 +96,24 @@ void check_fabric(const Deployment& d) {
   }
 }
 
+void check_speculation(const Deployment& d) {
+  if (!d.speculation.on()) return;
+  if (d.parallel.pp > 1) {
+    throw InputError(fmt::format(
+        "speculative decoding over pp {} stages is not modelled: the draft would wait for the last "
+        "stage; use pp 1",
+        d.parallel.pp));
+  }
+  if (!d.speculation.draft) return;
+  for (const LayerGroup& g : d.speculation.draft->layers) {
+    try {
+      check_layer(g, {d.parallel.tp, 1, 1, d.parallel.dp});
+    } catch (const InputError& e) {
+      throw InputError("draft " + d.speculation.draft->name + ": " + e.what());
+    }
+  }
+}
+
 void check_engine(const Deployment& d) {
   const auto it = d.gpu.software.engines.find(d.engine);
   if (it == d.gpu.software.engines.end()) return;  // a bare data sheet says nothing of engines
@@ -148,6 +166,9 @@ Deployment deployment_of(const catalog::Scenario& scenario) {
   d.kv_cache = scenario.knobs.kv_cache;
   d.gpu = scenario.gpu;
   d.parallel = scenario.parallel;
+  d.speculation = scenario.speculation;
+  d.all_to_all = scenario.knobs.all_to_all;
+  d.step_tokens = scenario.knobs.enable_chunked_prefill ? scenario.knobs.max_num_batched_tokens : 0;
   d.engine = scenario.engine.engine;
   d.engine_version = scenario.engine.version;
   d.graph_sizes = scenario.knobs.graph_sizes;
@@ -155,8 +176,27 @@ Deployment deployment_of(const catalog::Scenario& scenario) {
   return d;
 }
 
+Deployment draft_of(const Deployment& d) {
+  Deployment draft = d;
+  draft.speculation = {};
+  draft.parallel.pp = 1;
+  if (d.speculation.draft) {
+    draft.model = *d.speculation.draft;
+    draft.weights = d.speculation.draft_weights;
+    draft.parallel.ep = 1;
+    return draft;
+  }
+  catalog::LayerGroup layer = mtp_layer(d.model);
+  layer.count = 1;
+  draft.model.layers = {layer};
+  draft.model.mtp_layers = 0;
+  draft.model.vision_parameters = 0;
+  return draft;
+}
+
 void check(const Deployment& deployment) {
   check_parallelism(deployment);
+  check_speculation(deployment);
   check_fabric(deployment);
   check_engine(deployment);
   check_formats(deployment);

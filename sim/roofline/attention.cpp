@@ -77,6 +77,12 @@ void Compiler::full(const catalog::Attention& a, double count) {
   const double rate = prefill.base.bandwidth * prefill.fit.eb;
   op.per_new = op.new_bytes / rate;
   op.per_context = op.context_bytes / rate;
+  if (queries_ > 1) {
+    // Several queries of a sequence read its keys once; their math is a prefill's.
+    op.token_flops *= queries_;
+    op.token_compute_bound = queries_ * op.per_pair > op.per_token;
+    op.per_token = std::max(op.per_token, queries_ * op.per_pair);
+  }
   attention(op);
   if (a.indexer_heads > 0) indexer(a, count);
 
@@ -121,11 +127,11 @@ void Compiler::mla(const catalog::Attention& a, double count) {
   op.decode_floor = decode.fit.t0;
   op.per_sequence = decode.fit.c_seq;
   op.token_bytes = (latent + rope) * kv_bytes;
-  op.token_flops = 2 * heads * (2 * latent + rope);
+  op.token_flops = 2 * heads * queries_ * (2 * latent + rope);
   op.token_compute_bound = op.token_flops / (decode.base.peak * decode.fit.ec) >
                            op.token_bytes / (decode.base.bandwidth * decode.fit.eb);
-  op.per_token =
-      mla_decode_seconds_per_token(decode.fit, decode.base, heads, latent, rope, kv_bytes);
+  op.per_token = mla_decode_seconds_per_token(decode.fit, decode.base, heads * queries_, latent,
+                                              rope, kv_bytes);
   op.prefill_floor = prefill.fit.t0;
   op.pair_flops = 2 * heads * (nope + rope + v);
   op.per_pair = op.pair_flops / (prefill.base.peak * prefill.fit.ec);
@@ -136,7 +142,7 @@ void Compiler::mla(const catalog::Attention& a, double count) {
   op.per_context = op.context_bytes / rate;
   if (a.sparse_top_k > 0) {
     op.sparse_class = op.context_class;
-    op.sparse_pair_flops = op.token_flops;
+    op.sparse_pair_flops = op.token_flops / queries_;
     op.sparse_per_pair = op.sparse_pair_flops / (prefill.base.peak * prefill.fit.ec);
   }
   attention(op);
@@ -159,13 +165,13 @@ void Compiler::indexer(const catalog::Attention& a, double count) {
   op.prefill_label = {"indexer_scores_prefill", efficiency, "assumed"};
   op.count = count;
   op.token_bytes = dims + 4;
-  op.token_flops = 2 * heads * dims;
+  op.token_flops = 2 * heads * dims * queries_;
   const double fp8 = d_.gpu.native_peak(catalog::Format::fp8);
   const double peak = indexer_compute_fraction * (fp8 > 0 ? fp8 : kernels_.bf16_peak());
   const double rate = indexer_bandwidth_fraction * kernels_.bandwidth();
   op.token_compute_bound = op.token_flops / peak > op.token_bytes / rate;
   op.per_token = std::max(op.token_flops / peak, op.token_bytes / rate);
-  op.pair_flops = op.token_flops;
+  op.pair_flops = op.token_flops / queries_;
   op.per_pair = op.pair_flops / peak;
   op.context_bytes = op.token_bytes;
   op.per_context = op.context_bytes / rate;
@@ -178,7 +184,8 @@ void Compiler::state(const std::string& name, double state_bytes, double flops_p
   StateOp op;
   op.label = {name, "e_b 0.60, e_c 0.30 of bf16", "constant of the form"};
   op.count = count;
-  op.sequence_bytes = 2 * state_bytes;
+  // Read once, and written after each token: rejected drafts go back to the state before them.
+  op.sequence_bytes = (1 + queries_) * state_bytes;
   op.per_sequence = op.sequence_bytes / (state_fraction * kernels_.bandwidth());
   op.token_flops = flops_per_token;
   op.per_token = flops_per_token / (linear_prefill_fraction * kernels_.bf16_peak());

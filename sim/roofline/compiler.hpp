@@ -11,9 +11,13 @@ class Compiler {
  public:
   Compiler(const model::Deployment& d, const Fits& fits);
   Table run();
+  /// The table of one pass of a draft, whose windows must be among those of the model it drafts
+  /// for.
+  Table run_draft(const std::vector<std::int64_t>& windows, bool joins_states);
 
  private:
   void collect_windows();
+  Table tabulate();
   void layer_group(const catalog::LayerGroup& g);
   void full(const catalog::Attention& a, double count);
   void mla(const catalog::Attention& a, double count);
@@ -37,6 +41,7 @@ class Compiler {
   Kernels kernels_;
   Table table_;
   int tp_ = 1;
+  double queries_ = 1;  // tokens of a decoding sequence in a step
   double stage_rounding_ = 1;
 };
 

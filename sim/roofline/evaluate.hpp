@@ -21,6 +21,7 @@ struct PrefillSums {
 struct Shape {
   double tokens = 0;        // rows of projections: decoding sequences + new tokens
   double decode = 0;        // decoding sequences
+  double decode_rows = 0;   // their tokens in the step: several under speculation
   double group_tokens = 0;  // tokens of all ranks: rows of the experts
   double sampled = 0;       // rows of the LM head
   double prefill_tokens = 0, prefill_context = 0, prompts = 0;
@@ -38,6 +39,10 @@ struct Emitted {
 
 inline const Label& group_label() {
   static const Label l{"group_sync", "", "serving costs: a_N a layer and log2(GPUs)"};
+  return l;
+}
+inline const Label& draft_group_label() {
+  static const Label l{"draft_group_sync", "", "serving costs: a_N a layer and log2(GPUs)"};
   return l;
 }
 inline const Label& layer_label() {
@@ -74,7 +79,7 @@ inline double gemm_memory(const GemmOp& g, double m) {
 inline double gemm_rows(const GemmOp& g, const Shape& s) {
   switch (g.rows) {
     case Rows::decode:
-      return s.decode;
+      return s.decode_rows;
     case Rows::prefill_context:
       return s.prefill_context;
     case Rows::sampled:
@@ -206,10 +211,11 @@ void emit_fixed(const Table& t, const catalog::ServingCosts& c, const Shape& s, 
   if (data_sheet) {
     constant(layer_label(), t.layers, t.fixed_layers * t.layer_fixed, Bound::latency);
   } else {
-    constant(group_label(), t.layers,
+    constant(t.draft ? draft_group_label() : group_label(), t.layers,
              t.layers * c.group_per_layer * std::log2(static_cast<double>(t.tp * t.dp)),
              Bound::latency);
   }
+  if (t.draft) return;
   if (s.holds_prefill)
     constant(launch_label(), t.layers, t.layers * c.prefill_per_layer, Bound::host);
   constant(host_label(), 1, t.pp * c.per_step + c.per_sequence * s.host_sequences, Bound::host);

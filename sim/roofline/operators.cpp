@@ -31,7 +31,10 @@ bool present(const catalog::Attention& a) {
 }  // namespace
 
 Compiler::Compiler(const model::Deployment& d, const Fits& fits)
-    : d_(d), kernels_(d, fits), tp_(d.parallel.tp) {
+    : d_(d),
+      kernels_(d, fits),
+      tp_(d.parallel.tp),
+      queries_(static_cast<double>(d.speculation.verified)) {
   table_.tp = d.parallel.tp;
   table_.dp = d.parallel.dp;
   table_.pp = d.parallel.pp;
@@ -214,6 +217,10 @@ void Compiler::layer_group(const catalog::LayerGroup& g) {
 
 Table Compiler::run() {
   collect_windows();
+  return tabulate();
+}
+
+Table Compiler::tabulate() {
   for (const auto& g : d_.model.layers) layer_group(g);
   const double h = static_cast<double>(d_.model.hidden);
   gemm("lm_head", precision("head"), std::ceil(static_cast<double>(d_.model.vocab) / tp_), h,

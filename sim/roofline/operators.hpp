@@ -89,10 +89,13 @@ struct Table {
   double fixed_layers = 0;            // layers without kernel floors: pay layer_fixed each
   double layer_fixed = 0;             // [s]
   int tp = 1, dp = 1, pp = 1;
+  bool draft = false;  // of a draft pass: no work of the host
   Trust trust = Trust::measured;
 };
 
 /// Throws InputError when the model has more distinct windows than context classes.
 Table compile(const model::Deployment& d, const Fits& fits);
+/// One pass of what drafts for the deployment; `target` is its own table.
+Table compile_draft(const model::Deployment& d, const Fits& fits, const Table& target);
 
 }  // namespace servegrid::roofline

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <type_traits>
 
 #include "roofline/evaluate.hpp"
 #include "roofline/fits.hpp"
@@ -60,7 +62,35 @@ struct ExplainSink {
     o.bound = TotalsSink::bound_of(e);
     o.efficiency = e.label.efficiency;
     o.source = e.label.source;
-    out.operators.push_back(std::move(o));
+    add(std::move(o));
+  }
+
+  // The passes of a draft are one line an operator.
+  void add(OperatorTime o) {
+    const auto same = [&](const OperatorTime& other) {
+      return other.name == o.name && o.name.rfind("draft_", 0) == 0;
+    };
+    const auto it = std::find_if(out.operators.begin(), out.operators.end(), same);
+    if (it == out.operators.end()) {
+      out.operators.push_back(std::move(o));
+      return;
+    }
+    it->count += o.count;
+    it->flops += o.flops;
+    it->bytes += o.bytes;
+    it->fabric_bytes += o.fabric_bytes;
+    it->seconds += o.seconds;
+  }
+};
+
+/// Hands on what happens several times.
+template <class Sink>
+struct Repeated {
+  Sink& sink;
+  double times;
+  void operator()(const Emitted& e) {
+    sink(Emitted{e.label, e.count * times, e.seconds * times, e.floor * times, e.flops * times,
+                 e.bytes * times, e.fabric_bytes * times, e.bound});
   }
 };
 
@@ -70,6 +100,7 @@ struct StepModel::Impl {
   model::Deployment deployment;
   Fits fits;
   Table table;
+  std::optional<Table> draft;
   catalog::ServingCosts costs;
   std::array<Ticks, max_context_classes> per_token{};
   mutable std::vector<DecodeCost> memo;  // by number of sequences; base 0 = not computed yet
@@ -79,19 +110,30 @@ struct StepModel::Impl {
         fits(deployment.gpu, deployment.engine, fit_file),
         table(compile(deployment, fits)),
         costs(fits.costs()) {
+    const catalog::Speculation& s = deployment.speculation;
+    using Method = catalog::Speculation::Method;
+    if (s.on() && s.method != Method::ngram) draft = compile_draft(deployment, fits, table);
     std::array<double, max_context_classes> coefficients{};
-    for (const auto& a : table.attention) {
-      coefficients[static_cast<std::size_t>(a.context_class)] +=
-          a.count * a.per_token / (table.dp * table.pp);
-    }
+    const auto add = [&](const Table& t, double times) {
+      for (const auto& a : t.attention) {
+        coefficients[static_cast<std::size_t>(a.context_class)] +=
+            times * a.count * a.per_token / (t.dp * t.pp);
+      }
+    };
+    add(table, 1);
+    if (draft) add(*draft, static_cast<double>(s.passes));
     for (std::size_t c = 0; c < per_token.size(); ++c) per_token[c] = to_ticks(coefficients[c]);
   }
 
   /// Rows that a step of so many tokens runs: a CUDA graph has the size it was captured at.
   [[nodiscard]] double graph_rows(double tokens, bool prefill) const;
   void add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const;
+  /// `queries`: tokens of each decoding sequence.
   [[nodiscard]] Shape shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-                            const ContextTokens& context) const;
+                            const ContextTokens& context, std::int64_t queries) const;
+  template <class Sink>
+  void each(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+            const ContextTokens& context, Sink&& sink) const;
 };
 
 double StepModel::Impl::graph_rows(double tokens, bool prefill) const {
@@ -100,6 +142,20 @@ double StepModel::Impl::graph_rows(double tokens, bool prefill) const {
   const auto size = std::lower_bound(sizes.begin(), sizes.end(), tokens,
                                      [](std::int64_t a, double b) { return double(a) < b; });
   return size == sizes.end() ? tokens : static_cast<double>(*size);
+}
+
+// The step of the model, then the draft's passes: the first over all tokens that were verified (and
+// over prompts), the others over what it drafts.
+template <class Sink>
+void StepModel::Impl::each(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                           const ContextTokens& context, Sink&& sink) const {
+  const catalog::Speculation& s = deployment.speculation;
+  evaluate(table, costs, shape(chunks, sequences, context, s.verified), sink);
+  if (!draft) return;
+  evaluate(*draft, costs, shape(chunks, sequences, context, s.verified), sink);
+  if (s.passes < 2 || sequences == 0) return;
+  Repeated<std::remove_reference_t<Sink>> repeated{sink, static_cast<double>(s.passes - 1)};
+  evaluate(*draft, costs, shape({}, sequences, context, s.rows), repeated);
 }
 
 void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const {
@@ -130,16 +186,21 @@ void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s
 }
 
 Shape StepModel::Impl::shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-                             const ContextTokens& context) const {
+                             const ContextTokens& context, std::int64_t queries) const {
   const int dp = table.dp, pp = table.pp;
   Shape s;
   const auto n = static_cast<double>(sequences);
-  s.group_tokens = n;
+  const auto q = static_cast<double>(queries);
+  s.group_tokens = n * q;
   add_prefill(chunks, s);
   s.group_tokens = split(s.group_tokens, pp);
   s.decode = split(split(n, pp), dp);
-  s.tokens = graph_rows(s.decode + std::ceil(s.prefill_tokens), !chunks.empty());
-  double sampled = n;
+  s.decode_rows = s.decode * q;
+  // vLLM captures by tokens, the others by sequences.
+  s.tokens = chunks.empty() && !deployment.graphs_hold_prefill
+                 ? q * graph_rows(s.decode, false)
+                 : graph_rows(s.decode_rows + std::ceil(s.prefill_tokens), !chunks.empty());
+  double sampled = n * q;
   for (const auto& chunk : chunks) sampled += chunk.samples ? 1 : 0;
   s.sampled = split(split(sampled, pp), dp);
   s.host_sequences = (n + static_cast<double>(chunks.size())) / dp;
@@ -167,7 +228,7 @@ DecodeCost StepModel::decode(std::int64_t sequences) const {
   const auto i = static_cast<std::size_t>(sequences);
   if (i < memo.size() && memo[i].base > 0) return memo[i];
   SecondsSink sum;
-  evaluate(impl_->table, impl_->costs, impl_->shape({}, sequences, {}), sum);
+  impl_->each({}, sequences, {}, sum);
   const DecodeCost cost{std::max<Ticks>(1, to_ticks(sum.seconds)), impl_->per_token};
   if (sequences <= memo_limit) {
     if (i >= memo.size()) memo.resize(std::max(i + 1, 2 * memo.size()));
@@ -179,7 +240,7 @@ DecodeCost StepModel::decode(std::int64_t sequences) const {
 Ticks StepModel::mixed(std::span<const PrefillChunk> chunks, std::int64_t sequences,
                        const ContextTokens& context) const {
   SecondsSink sum;
-  evaluate(impl_->table, impl_->costs, impl_->shape(chunks, sequences, context), sum);
+  impl_->each(chunks, sequences, context, sum);
   return std::max<Ticks>(1, to_ticks(sum.seconds));
 }
 
@@ -198,15 +259,14 @@ std::int64_t StepModel::arrival_poll_steps() const {
 
 StepBreakdown StepModel::explain(const Batch& batch) const {
   StepBreakdown out;
-  evaluate(impl_->table, impl_->costs, impl_->shape(batch.prefill, batch.sequences, batch.context),
-           ExplainSink{out});
+  ExplainSink sink{out};
+  impl_->each(batch.prefill, batch.sequences, batch.context, sink);
   return out;
 }
 
 StepTotals StepModel::totals(const Batch& batch) const {
   StepTotals out;
-  evaluate(impl_->table, impl_->costs, impl_->shape(batch.prefill, batch.sequences, batch.context),
-           TotalsSink{out});
+  impl_->each(batch.prefill, batch.sequences, batch.context, TotalsSink{out});
   return out;
 }
 
@@ -221,7 +281,9 @@ const catalog::ServingCosts& StepModel::costs() const {
 
 std::string StepModel::trust() const {
   if (!impl_->deployment.gpu.overridden.empty()) return "what-if";
-  switch (impl_->table.trust) {
+  const Trust worst =
+      impl_->draft ? std::max(impl_->table.trust, impl_->draft->trust) : impl_->table.trust;
+  switch (worst) {
     case Trust::data_sheet:
       return "data sheet";
     case Trust::inherited:

@@ -92,6 +92,9 @@ metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Sce
   options.slo_e2el = s.slo.e2el;
   options.warmup_fraction = s.workload.warmup_fraction;
   options.replicas = s.replicas;
+  if (s.speculation.on()) {
+    options.drafting = {s.speculation.verified - 1, s.speculation.acceptance};
+  }
   metrics::Work work;
   work.flops = load.flops;
   work.bytes = load.bytes;

@@ -30,7 +30,7 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens) {
   // The timeline keeps an epoch for each step that holds prefill, and one or two until the next.
   const double chunk =
       static_cast<double>(std::max<std::int64_t>(1, s.knobs.max_num_batched_tokens));
-  const double epochs = std::ceil(static_cast<double>(tokens) / chunk) + 2;
+  double epochs = std::ceil(static_cast<double>(tokens) / chunk) + 2;
   out.bytes_per_request =
       sizeof(metrics::RequestRecord) + bytes_beside_record + epochs * sizeof(metrics::Epoch);
   out.gpus = static_cast<double>(s.replicas) * s.parallel.gpus();
@@ -38,7 +38,12 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens) {
   double together = static_cast<double>(s.knobs.max_num_seqs) * s.replicas;
   if (s.workload.concurrent > 0)
     together = std::min(together, static_cast<double>(s.workload.concurrent));
-  out.single_steps = out.requests * mean_of(s.workload.output) / std::max(1.0, together);
+  const double each = mean_of(s.workload.output) / s.speculation.tokens_per_step();
+  out.single_steps = out.requests * each / std::max(1.0, together);
+  // Drawn acceptance goes step by step, and every step is an epoch of the timeline.
+  if (s.speculation.sampled) {
+    out.bytes_per_request += each / std::max(1.0, together) * sizeof(metrics::Epoch);
+  }
   return out;
 }
 
@@ -60,6 +65,12 @@ void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, boo
         "  {}",
         r.requests, r.bytes_per_request, r.gpus, bytes_per_route, r.bytes() / gib,
         max_simulation_bytes / gib, advice));
+  }
+  if (scenario.speculation.sampled && r.single_steps > max_single_steps) {
+    throw InputError(fmt::format(
+        "too long with drawn acceptance: at least {:.3g} steps, one event each, above the limit of "
+        "{:.0e}\n  speculation: {{mode: expected}} leaps over them",
+        r.single_steps, max_single_steps));
   }
   if (!leap && r.single_steps > max_single_steps) {
     throw InputError(

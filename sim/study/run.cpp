@@ -37,14 +37,6 @@ std::string workload_name(WorkloadSpec::Kind kind) {
   return "closed";
 }
 
-std::string parallel_text(const catalog::Parallelism& p) {
-  std::string text = fmt::format("TP {}", p.tp);
-  if (p.pp > 1) text += fmt::format(", PP {}", p.pp);
-  if (p.ep > 1) text += fmt::format(", EP {}", p.ep);
-  if (p.dp > 1) text += fmt::format(", DP {}", p.dp);
-  return text;
-}
-
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -117,6 +109,24 @@ std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& scen
   return std::make_unique<roofline::StepModel>(model::deployment_of(scenario), file);
 }
 
+std::string parallel_text(const catalog::Parallelism& p) {
+  std::string text = fmt::format("TP {}", p.tp);
+  if (p.pp > 1) text += fmt::format(", PP {}", p.pp);
+  if (p.ep > 1) text += fmt::format(", EP {}", p.ep);
+  if (p.dp > 1) text += fmt::format(", DP {}", p.dp);
+  return text;
+}
+
+std::string trust_of(const catalog::Scenario& s, const roofline::StepModel& steps) {
+  std::string out;
+  const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
+  if (s.parallel.pp > 1) add("pipeline stages");
+  if (s.parallel.expert_imbalance > 1) add("expert imbalance");
+  if (s.knobs.all_to_all != catalog::AllToAll::automatic) add("the all-to-all backend");
+  if (s.speculation.on()) add("speculative decoding");
+  return steps.trust() + (out.empty() ? "" : ", unvalidated: " + out);
+}
+
 std::int64_t conversation_tokens(const WorkloadSpec& w) {
   double tokens = 8192;  // a trace: its lengths are not known before it is read
   switch (w.kind) {
@@ -155,6 +165,10 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
   point.gpus = s.parallel.gpus();
   point.replicas = s.replicas;
   point.set_up = s.gpu.name + ", " + parallel_text(s.parallel);
+  if (s.speculation.on()) {
+    point.set_up +=
+        fmt::format(", {} x{}", catalog::name(s.speculation.method), s.speculation.passes);
+  }
   if (s.replicas > 1) point.set_up += fmt::format(", {} replicas", s.replicas);
   point.workload = workload_name(s.workload.kind);
   point.users = s.workload.concurrent;
@@ -185,7 +199,7 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
   placed.knobs.block_size = ledger.block_tokens;
   metrics::RunResult out = cluster::simulate_on_simgrid(placed, *steps, ledger.num_blocks,
                                                         ledger.blocks_per_request_fixed, run);
-  point.trust = steps->trust();
+  point.trust = trust_of(s, *steps);
   point.load = load_of(out, s.replicas, *steps);
   point.summary = summary_of(out, s, point.load);
   point.binds = binds_of(out, s, point.load);

@@ -21,6 +21,13 @@ namespace servegrid::study {
 /// from).
 std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& scenario);
 
+/// "TP 4, PP 2".
+std::string parallel_text(const catalog::Parallelism& parallel);
+
+/// Where the step model's numbers are from ("measured", "inherited", "data sheet", "what-if"), and
+/// what of the scenario no measured run has judged.
+std::string trust_of(const catalog::Scenario& scenario, const roofline::StepModel& steps);
+
 /// Tokens a conversation (or request) of the workload holds at its end, on average.
 std::int64_t conversation_tokens(const catalog::WorkloadSpec& workload);
 

@@ -1,5 +1,6 @@
 #include "harness.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace servegrid::test {

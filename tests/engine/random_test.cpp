@@ -61,6 +61,25 @@ void random_requests(Dice& d, Scenario& s, std::int64_t longest) {
   for (Ticks t = 0; t < at + 400; t += step) s.observe_at.push_back(t);
 }
 
+// Speculation in expectation: 1 to 4 tokens a step in halves to eighths, drafts that take KV.
+void random_pace(Dice& d, Scenario& s) {
+  engine::Pace& pace = s.config.pace;
+  pace.shift = static_cast<int>(d.in(1, 3));
+  pace.positions = d.in(1, 3);
+  pace.rows = pace.positions + 1;
+  pace.reach = pace.positions;
+  pace.units = d.in(std::int64_t{1} << pace.shift, pace.rows << pace.shift);
+  for (Ticks& t : s.times.per_token) t <<= pace.shift;
+  if (!d.one_in(4)) return;
+  pace.shift = 0;  // drawn step by step
+  pace.units = 1;
+  pace.reach = 0;
+  pace.seed = static_cast<std::uint64_t>(d.in(1, 1000));
+  for (std::int64_t i = 0; i < pace.positions; ++i) {
+    pace.acceptance.push_back(0.9 / static_cast<double>(i + 1));
+  }
+}
+
 Scenario random_scenario(std::uint32_t seed) {
   Dice d(seed);
   Scenario s;
@@ -117,6 +136,9 @@ Scenario random_scenario(std::uint32_t seed) {
     tokens += d.in(1, 60);
     t.window_tokens.push_back(tokens);
     t.per_token[t.window_tokens.size()] = d.in(0, 2);
+  }
+  if (d.one_in(3) && (has_priorities || s.config.policy == catalog::Policy::trtllm)) {
+    random_pace(d, s);
   }
   std::int64_t longest = d.one_in(8) ? 300 : 40;
   if (d.one_in(50)) {  // outputs beyond SGLang's clip of 4096, ratios that decay to their minimum

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "memory/ledger.hpp"
 #include "scenario.hpp"
 
 using namespace servegrid;
@@ -94,6 +95,36 @@ TEST_CASE("The MTP module loads only with speculation", "[memory]") {
   const auto d = deploy(test::deepseek_v3(), Format::fp8, {8, 1, 1, 1});
   CHECK(by_part(memory::weights_of(d)).count("mtp") == 0);
   CHECK(by_part(memory::weights_of(d, true)).at("mtp") > 1'400'000'000);
+}
+
+TEST_CASE("What drafts takes memory: weights and KV, to the byte", "[memory]") {
+  auto s = test::scenario(test::llama_70b(), test::gpu("h200", 141e9, 139.8), Format::bf16, 2);
+  const auto plain = memory::size(s, {});
+  // A head of one layer like the model's own, in bf16: 8192 * (10240 + 8192) of attention and 3 *
+  // 8192 * 28672 of MLP over two GPUs, a joining matrix of 2 * 8192 * 8192 over two, its own output
+  // head of 128256 (rows to a multiple of 64) * 8192 over two, three norms on both.
+  auto head = test::llama_70b();
+  head.name = "head";
+  head.layers = {head.layers.front()};
+  head.layers[0].count = 1;
+  s.speculation.method = catalog::Speculation::Method::eagle;
+  s.speculation.passes = 2;
+  s.speculation.verified = 3;
+  s.speculation.draft = std::make_shared<const catalog::Model>(head);
+  const auto drafted = memory::size(s, {});
+  const double elements =
+      (8192.0 * (10240 + 8192) + 3 * 8192.0 * 28672 + 2 * 8192.0 * 8192 + 128256 * 8192.0) / 2 +
+      3 * 8192;
+  CHECK(drafted.weights_bytes_per_gpu - plain.weights_bytes_per_gpu == 2 * elements);
+  // 81 layers keep 2 * 4 * 128 * 2 bytes a token and GPU instead of 80.
+  CHECK(plain.kv_bytes_per_token_per_gpu == 80 * 2048);
+  CHECK(drafted.kv_bytes_per_token_per_gpu == 81 * 2048);
+  // Prompt lookup takes neither.
+  s.speculation.method = catalog::Speculation::Method::ngram;
+  s.speculation.draft = nullptr;
+  const auto ngram = memory::size(s, {});
+  CHECK(ngram.weights_bytes_per_gpu == plain.weights_bytes_per_gpu);
+  CHECK(ngram.num_blocks == plain.num_blocks);
 }
 
 TEST_CASE("MXFP4 experts are padded where the GPU has no FP4 units", "[memory]") {
