@@ -8,7 +8,8 @@ SERVEGRID := $(BUILD)/bin/servegrid
 
 PACKAGES := g++ cmake ninja-build pkg-config libsimgrid-dev libeigen3-dev libboost-dev \
             libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
-TEST_PACKAGES := $(PACKAGES) catch2 python3
+PYTHON_PACKAGES := python3 python3-dev python3-venv
+TEST_PACKAGES := $(PACKAGES) $(PYTHON_PACKAGES) catch2
 DEV_PACKAGES := clang clang-format clang-tidy
 
 help: ## this list
@@ -26,8 +27,24 @@ study: build ## install what is missing, build, run the headline study
 	$(SERVEGRID) compare llama70b_8k_fresh --output results/llama70b_8k_fresh
 	$(SERVEGRID) compare llama70b_8k_conversations --output results/llama70b_8k_conversations
 
-test: test-deps ## install what is missing, build, run every test
-	@cmake --preset release -DSERVEGRID_TESTS=ON >/dev/null
+# What the Python package's tests need, from PyPI, in an environment of its own.
+PYTHON ?= python3
+VENV := build/venv
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "ServeGrid: needs Python 3.10 or newer" >&2; exit 1; }
+	@echo "ServeGrid: installs Python packages from PyPI into $(VENV) (about a minute)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check pybind11 scikit-build-core \
+	  $$($(VENV)/bin/python tools/requirements.py all test)
+	@touch $@
+
+python-deps: ; @tools/install-packages $(PACKAGES) $(PYTHON_PACKAGES)
+python: python-deps $(VENV)/ready ## the Python package with everything optional, installed in build/venv
+	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation '.[all]'
+	@$(VENV)/bin/python -c 'import servegrid; print("servegrid", servegrid.__version__, "in $(VENV)")'
+
+test: test-deps $(VENV)/ready ## install what is missing, build, run every test
+	@cmake --preset release -DSERVEGRID_TESTS=ON -DSERVEGRID_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python >/dev/null
 	@cmake --build --preset release
 	@ctest --test-dir $(BUILD) --output-on-failure
 
@@ -56,4 +73,4 @@ fuzz: dev-deps ## each fuzz target for FUZZ_SECONDS (default 60)
 clean: ## remove build/ and results/
 	rm -rf build results
 
-.PHONY: help deps test-deps dev-deps build study test asan format check-format tidy fuzz clean
+.PHONY: help deps test-deps dev-deps python-deps python build study test asan format check-format tidy fuzz clean

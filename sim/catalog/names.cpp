@@ -12,6 +12,7 @@
 
 #include "catalog/reader.hpp"
 #include "catalog/tree.hpp"
+#include "units/own_folder.hpp"
 
 namespace servegrid::catalog {
 
@@ -99,6 +100,8 @@ std::vector<std::string> data_roots(const std::string& beside) {
     std::istringstream list(data);
     for (std::string root; std::getline(list, root, ':');) add(root);
   }
+  // The data of the Python package, beside its module.
+  for (const fs::path& folder : units::package_folders()) add((folder / "data").string());
   // A relocated install: PREFIX/bin/servegrid and PREFIX/share/servegrid.
   std::error_code failed;
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);

@@ -290,6 +290,20 @@ catalog::Scenario Question::read(const catalog::Overrides& more) const {
                       : catalog::read_scenario(path, all);
 }
 
+catalog::Overrides overrides_of(const Parsed& parsed, catalog::WorkloadSpec::Kind load) {
+  catalog::Overrides overrides;
+  each_given(parsed, load_name(load),
+             [&](const Flag& flag, const std::string& path, const auto& values) {
+               const bool many = std::string(flag.path) == "prices";
+               if (values.size() > 1 && !many)
+                 throw InputError(
+                     std::string("--") + flag.name +
+                     " takes one value beside a scenario file; list several under its `sweep`");
+               overrides.emplace_back(path, many ? list(values) : values.front());
+             });
+  return overrides;
+}
+
 Question question_of(const Parsed& parsed, const std::string& word, const Common& common,
                      Purpose purpose) {
   Question question;
@@ -301,17 +315,12 @@ Question question_of(const Parsed& parsed, const std::string& word, const Common
                        " takes one value here; `servegrid compare` takes several");
   };
   if (!word.empty()) {
-    std::string load;  // read only when a flag needs it
+    auto load = catalog::WorkloadSpec::Kind::closed;  // read only when a flag needs it
     if (std::any_of(load_flags().begin(), load_flags().end(), [&](const Flag& f) {
           return parsed.has(f.name) && std::string_view(f.path).front() == '{';
         }))
-      load = load_name(catalog::read_scenario(word, common.set).workload.kind);
-    each_given(parsed, load, [&](const Flag& flag, const std::string& path, const auto& values) {
-      if (values.size() > 1)
-        throw InputError(std::string("--") + flag.name +
-                         " takes one value beside a scenario file; list several under its `sweep`");
-      question.overrides.emplace_back(path, values.front());
-    });
+      load = catalog::read_scenario(word, common.set).workload.kind;
+    question.overrides = overrides_of(parsed, load);
   } else {
     need(parsed, "model", "e.g. --model llama-3.1-70b");
     need(parsed, "gpu", "e.g. --gpu h100");

@@ -24,6 +24,9 @@ struct Question {
   [[nodiscard]] catalog::Scenario read(const catalog::Overrides& more = {}) const;
 };
 
+/// The flags as overrides of a scenario with that kind of load.
+catalog::Overrides overrides_of(const Parsed& parsed, catalog::WorkloadSpec::Kind load);
+
 /// `word`: the positional scenario, may be empty.
 Question question_of(const Parsed& parsed, const std::string& word, const Common& common,
                      Purpose purpose);

@@ -45,7 +45,10 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
     place_.push_back(i);
   }
   next_.assign(count, engine::never);
-  router_ = make_router(scenario.router, fleet_, scenario.seed);
+  const CustomPolicies& custom = options_.custom;
+  router_ =
+      custom.router ? custom.router(fleet_) : make_router(scenario.router, fleet_, scenario.seed);
+  if (custom.source) source_ = custom.source(std::move(source_));
   result_.num_blocks = num_blocks;
   const auto total = static_cast<std::size_t>(source_->total());
   result_.requests.reserve(total);
@@ -95,17 +98,21 @@ void Driver::arrive() {
   if (request.id == own_arrival_) own_arrival_queued_ = false;
   const auto id = static_cast<std::size_t>(request.id);
   if (id >= result_.requests.size()) result_.requests.resize(id + 1);
-  const int chosen = router_->pick(request, now_);
-  const auto replica = static_cast<std::size_t>(chosen);
   metrics::RequestRecord& r = record(request.id);
   r.id = request.id;
   r.user = request.user;
   r.turn = request.turn;
   r.priority = request.priority;
-  r.replica = chosen;
+  r.replica = -1;
   r.prompt_tokens = request.prompt_tokens;
   r.output_tokens = request.output_tokens;
   r.arrival = request.arrival;
+  if (options_.custom.admission) {
+    const std::string reason = options_.custom.admission(request, now_, fleet_);
+    if (!reason.empty()) return turn_away(request.id, reason);
+  }
+  r.replica = router_->pick(request, now_);
+  const auto replica = static_cast<std::size_t>(r.replica);
   if (request.timeout > 0) deadlines_.push({request.arrival + request.timeout, request.id});
   if (request.cancel_after > 0) {
     deadlines_.push({request.arrival + request.cancel_after, request.id});
@@ -113,6 +120,12 @@ void Driver::arrive() {
   ++fleet_.outstanding[replica];
   fleet_.replicas[replica].submit(request, now_);
   update(replica);
+}
+
+void Driver::turn_away(RequestId id, const std::string& reason) {
+  ++result_.counters.requests;
+  ++result_.counters.rejected;
+  rejected(id, now_, reason);
 }
 
 void Driver::scheduled(RequestId id, Ticks at, std::int64_t cached_tokens) {
@@ -195,7 +208,9 @@ void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
 
 void Driver::ended(RequestId id, Ticks at, bool completed) {
   result_.end = std::max(result_.end, at);
-  --fleet_.outstanding[static_cast<std::size_t>(record(id).replica)];
+  if (record(id).replica >= 0) {
+    --fleet_.outstanding[static_cast<std::size_t>(record(id).replica)];
+  }
   const Request request = in_flight_.take(id);
   if (const auto next = source_->on_end(request, at, completed)) expect(*next);
 }

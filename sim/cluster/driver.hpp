@@ -50,6 +50,7 @@ class Driver final : public engine::Listener {
   void give_up();
   void left(workload::RequestId id, Ticks at);
   void flush_timeline(Ticks before);
+  void turn_away(workload::RequestId id, const std::string& reason);
   void ended(workload::RequestId id, Ticks at, bool completed);
   void update(std::size_t replica);
   void sift_up(std::size_t place);

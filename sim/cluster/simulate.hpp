@@ -2,17 +2,33 @@
 // without it.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
+
 #include "catalog/scenario.hpp"
+#include "cluster/router.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_times.hpp"
+#include "workload/source.hpp"
 
 namespace servegrid::cluster {
+
+/// Policies from outside (the Python package) in place of the scenario's; empty = the scenario's.
+struct CustomPolicies {
+  std::function<std::unique_ptr<Router>(const Fleet&)> router;
+  /// Gets the scenario's source and returns the one to use.
+  std::function<std::unique_ptr<workload::Source>(std::unique_ptr<workload::Source>)> source;
+  /// Before routing: why the request is turned away; empty = it is admitted.
+  std::function<std::string(const workload::Request&, Ticks now, const Fleet&)> admission;
+};
 
 struct RunOptions {
   bool leap = true;  // false: one event a step, same result bit for bit
   bool timeline = true;
   bool check = true;       // conservation invariants at the end
   double block_bytes = 0;  // of one KV block on one GPU, for swapping to the host; 0: not known
+  CustomPolicies custom;
 };
 
 /// The event loop on the heap alone (inner loops, tests): no SimGrid. Deterministic.

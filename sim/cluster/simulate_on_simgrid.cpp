@@ -7,6 +7,7 @@
 #include "cluster/simgrid_plugin.hpp"
 #include "cluster/simulate.hpp"
 #include "units/error.hpp"
+#include "units/own_folder.hpp"
 
 namespace servegrid::cluster {
 
@@ -19,25 +20,12 @@ constexpr const char* plugin_name = "libservegrid_simgrid.so";
 // Events between two points at which SimGrid's clock catches up: its cost vanishes in theirs.
 constexpr std::int64_t events_per_catch_up = 4096;
 
-// The executable or shared object that this code is part of: the command, a test, the Python
-// module.
-fs::path own_file() {
-  Dl_info info{};
-  std::error_code error;
-  if (dladdr(reinterpret_cast<const void*>(&simgrid_entry), &info) != 0 &&
-      info.dli_fname != nullptr) {
-    const fs::path path = fs::canonical(info.dli_fname, error);
-    if (!error && fs::is_regular_file(path, error)) return path;
-  }
-  return fs::canonical("/proc/self/exe", error);  // dli_fname of an executable may be argv[0]
-}
-
 // Installed: PREFIX/bin beside PREFIX/LIBDIR/servegrid, or the plugin beside us. In a build tree:
 // sim/cluster of one of the folders above.
 std::vector<fs::path> candidates() {
   std::vector<fs::path> found;
-  const fs::path folder = own_file().parent_path();
-  found.push_back(folder / plugin_name);
+  const fs::path folder = units::own_folder();
+  for (const fs::path& package : units::package_folders()) found.push_back(package / plugin_name);
   found.push_back(folder.parent_path() / SERVEGRID_LIBDIR / "servegrid" / plugin_name);
   fs::path above = folder;
   for (int level = 0; level < 4 && above.has_relative_path(); ++level) {

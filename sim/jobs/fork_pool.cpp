@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,7 +15,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
+#include <optional>
 
 #include "units/error.hpp"
 
@@ -25,6 +28,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t interrupted = 0;  // the signal, 0 = none
+
+// Pipe and fork are one act: a child forked by another thread in between would hold the pipe's
+// writing end, and its end would not be seen.
+std::mutex fork_mutex;
+
+constexpr off_t log_limit = 64 << 10;  // [B] of a worker's log that are kept
 
 void on_interrupt(int signal) {
   interrupted = signal;
@@ -58,6 +67,7 @@ struct Worker {
   std::size_t job = 0;
   pid_t pid = -1;
   int pipe = -1;
+  int log = -1;
   std::string received;
   Clock::time_point deadline;
   bool timed_out = false;
@@ -81,13 +91,14 @@ bool send(int file, char tag, const std::string& text) {
   return write_all(file, &tag, 1) && write_all(file, text.data(), text.size());
 }
 
-[[noreturn]] void work(int file, pid_t parent, std::size_t index,
+[[noreturn]] void work(int file, int log, pid_t parent, std::size_t index,
                        const std::function<std::string(std::size_t)>& job, const Options& options) {
   // A worker ends with its parent, and by the default action of a signal.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGINT, options.handle_signals ? SIG_DFL : SIG_IGN);
   std::signal(SIGTERM, SIG_DFL);
+  if (log >= 0) ::dup2(log, STDERR_FILENO);
   const struct rlimit no_core { 0, 0 };
   ::setrlimit(RLIMIT_CORE, &no_core);
   if (options.memory_limit > 0) {
@@ -96,6 +107,7 @@ bool send(int file, char tag, const std::string& text) {
   }
   bool sent = false;
   try {
+    if (options.after_fork_child) options.after_fork_child();
     sent = send(file, tag_result, job(index));
   } catch (const std::bad_alloc&) {
     sent = send(file, tag_error, "out of memory");
@@ -137,9 +149,10 @@ class Pool {
     outcomes_.resize(n_jobs);
     std::size_t next = 0;
     while (next < n_jobs || !workers_.empty()) {
-      while (interrupted == 0 && next < n_jobs && workers_.size() < n_workers) start(next++);
-      if (interrupted != 0) return {};
+      while (!stopped() && next < n_jobs && workers_.size() < n_workers) start(next++);
+      if (stopped()) return {};
       wait();
+      if (options_.poll) options_.poll();
     }
     return std::move(outcomes_);
   }
@@ -149,15 +162,39 @@ class Pool {
     for (Worker& worker : workers_) {
       reap(worker);
       ::close(worker.pipe);
+      if (worker.log >= 0) ::close(worker.log);
     }
     workers_.clear();
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return options_.handle_signals && interrupted != 0; }
+
   void start(std::size_t index) {
+    Worker worker;
+    worker.job = index;
+    if (options_.keep_log) worker.log = ::memfd_create("servegrid-log", MFD_CLOEXEC);
+    if (options_.before_fork) options_.before_fork();
+    std::string failure;
+    {
+      const std::lock_guard<std::mutex> lock(fork_mutex);
+      failure = spawn(worker);
+    }
+    if (options_.after_fork_parent) options_.after_fork_parent();
+    if (!failure.empty()) {
+      if (worker.log >= 0) ::close(worker.log);
+      throw RunError(failure);
+    }
+    worker.deadline = Clock::now() + std::chrono::milliseconds(
+                                         static_cast<std::int64_t>(options_.time_limit * 1e3));
+    workers_.push_back(std::move(worker));
+  }
+
+  // Makes the pipe and the child; what went wrong, or empty.
+  std::string spawn(Worker& worker) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-      throw RunError(std::string("cannot make a pipe for a worker: ") + std::strerror(errno));
+      return std::string("cannot make a pipe for a worker: ") + std::strerror(errno);
     }
     std::fflush(nullptr);  // or the child would print what is buffered again
     const pid_t parent = ::getpid();
@@ -166,27 +203,24 @@ class Pool {
       const int error = errno;
       ::close(ends[0]);
       ::close(ends[1]);
-      throw RunError(std::string("cannot start a worker: ") + std::strerror(error));
+      return std::string("cannot start a worker: ") + std::strerror(error);
     }
     if (pid == 0) {
       ::close(ends[0]);
       for (const Worker& other : workers_) ::close(other.pipe);
-      work(ends[1], parent, index, job_, options_);
+      work(ends[1], worker.log, parent, worker.job, job_, options_);
     }
     ::close(ends[1]);
-    Worker worker;
-    worker.job = index;
     worker.pid = pid;
     worker.pipe = ends[0];
-    worker.deadline = Clock::now() + std::chrono::milliseconds(
-                                         static_cast<std::int64_t>(options_.time_limit * 1e3));
-    workers_.push_back(std::move(worker));
+    return {};
   }
 
   // Until a pipe has something, a deadline passes or a signal comes.
   void wait() {
     std::vector<pollfd> polled;
     int timeout = 1000;  // [ms]; a signal just before poll() is noticed after this at the latest
+    if (options_.poll) timeout = std::max(1, static_cast<int>(options_.poll_interval * 1e3));
     for (const Worker& worker : workers_) {
       polled.push_back({worker.pipe, POLLIN, 0});
       if (options_.time_limit > 0 && !worker.timed_out) {
@@ -200,7 +234,7 @@ class Pool {
     if (ready < 0 && errno != EINTR) {
       throw RunError(std::string("cannot wait for workers: ") + std::strerror(errno));
     }
-    if (interrupted != 0) return;
+    if (stopped()) return;
     std::vector<std::size_t> ended;
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (ready > 0 && polled[i].revents != 0 && !receive(workers_[i])) ended.push_back(i);
@@ -237,12 +271,24 @@ class Pool {
     return status;
   }
 
+  static std::string end_of_log(int file) {
+    const off_t size = ::lseek(file, 0, SEEK_END);
+    std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, log_limit)), '\0');
+    const ssize_t n = ::pread(file, text.data(), text.size(), std::max<off_t>(0, size - log_limit));
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, n)));
+    return text;
+  }
+
   void finish(std::size_t place) {
     Worker worker = std::move(workers_[place]);
     workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(place));
     ::close(worker.pipe);
     const int status = reap(worker);
     Outcome& outcome = outcomes_[worker.job];
+    if (worker.log >= 0) {
+      outcome.log = end_of_log(worker.log);
+      ::close(worker.log);
+    }
     const bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !worker.received.empty();
     if (!whole) {
       outcome.error = describe_end(worker, status, options_);
@@ -265,13 +311,14 @@ std::vector<Outcome> run_in_workers(std::size_t n_jobs, std::size_t n_workers,
                                     const std::function<std::string(std::size_t)>& job,
                                     const Options& options) {
   if (n_workers == 0) throw RunError("the fork pool needs at least one worker");
-  InterruptGuard guard;
+  std::optional<InterruptGuard> guard;
+  if (options.handle_signals) guard.emplace();
   Pool pool(job, options);
   std::vector<Outcome> outcomes = pool.run(n_jobs, n_workers);
-  if (interrupted != 0) {
+  if (options.handle_signals && interrupted != 0) {
     const int signal = interrupted;
     pool.kill_all();
-    guard.restore();
+    guard->restore();
     std::raise(signal);
     throw RunError("interrupted");  // when the caller's handler returned
   }

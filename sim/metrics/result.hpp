@@ -19,7 +19,7 @@ enum class Outcome : std::uint8_t { completed, rejected, failed, cancelled, in_f
 struct RequestRecord {
   std::int64_t id = 0;
   std::int64_t user = -1;
-  int replica = 0;
+  int replica = 0;  // -1: turned away before routing
   int turn = 0;
   int preemptions = 0;
   Outcome outcome = Outcome::in_flight;

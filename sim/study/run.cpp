@@ -184,15 +184,21 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
 
 Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
                metrics::RunResult* result) {
+  cluster::RunOptions options;
+  options.leap = leap;
+  return evaluate(s, label, options, result);
+}
+
+Point evaluate(const catalog::Scenario& s, const std::string& label,
+               const cluster::RunOptions& options, metrics::RunResult* result) {
   Point point = describe(s, label);
   if (!point.feasible) return point;
-  check_resources(s, point.context_tokens, leap);
-  memory::Options options;
-  options.context_tokens = point.context_tokens;
-  const memory::Ledger ledger = memory::size(s, options);
+  check_resources(s, point.context_tokens, options.leap);
+  memory::Options sizing;
+  sizing.context_tokens = point.context_tokens;
+  const memory::Ledger ledger = memory::size(s, sizing);
   const auto steps = step_model_of(s);
-  cluster::RunOptions run;
-  run.leap = leap;
+  cluster::RunOptions run = options;
   run.block_bytes =
       ledger.kv_bytes_per_gpu * s.parallel.dp / static_cast<double>(ledger.num_blocks);
   catalog::Scenario placed = s;  // layers with states or windows share blocks of another size

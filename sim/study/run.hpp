@@ -15,6 +15,10 @@
 #include "roofline/step_model.hpp"
 #include "study/interval.hpp"
 
+namespace servegrid::cluster {
+struct RunOptions;
+}
+
 namespace servegrid::study {
 
 /// The step model of a scenario, with the fit file of its GPU (or of the relative it inherits
@@ -80,6 +84,8 @@ Point describe(const catalog::Scenario& scenario, const std::string& label);
 /// not fit comes back with feasible == false.
 Point evaluate(const catalog::Scenario& scenario, const std::string& label, bool leap,
                metrics::RunResult* result);
+Point evaluate(const catalog::Scenario& scenario, const std::string& label,
+               const cluster::RunOptions& options, metrics::RunResult* result);
 
 /// Text that holds a whole point, for a pipe between processes and for JSON output.
 std::string to_text(const Point& point);

@@ -83,3 +83,48 @@ TEST_CASE("a request that can never run is rejected, and the rest goes on", "[cl
   CHECK(result.counters.completed > 0);
   CHECK(result.counters.rejected + result.counters.completed == 300);
 }
+
+TEST_CASE("policies from outside take the place of the scenario's", "[cluster]") {
+  struct Last final : cluster::Router {
+    explicit Last(std::size_t count) : count(count) {}
+    int pick(const workload::Request&, Ticks) override { return static_cast<int>(count) - 1; }
+    std::size_t count;
+  };
+  struct Halved final : workload::Source {
+    explicit Halved(std::unique_ptr<workload::Source> base) : base(std::move(base)) {}
+    static std::optional<workload::Request> halve(std::optional<workload::Request> request) {
+      if (request) request->output_tokens = (request->output_tokens + 1) / 2;
+      return request;
+    }
+    std::optional<workload::Request> next_arrival() override { return halve(base->next_arrival()); }
+    std::optional<workload::Request> on_end(const workload::Request& r, Ticks now,
+                                            bool done) override {
+      return halve(base->on_end(r, now, done));
+    }
+    [[nodiscard]] std::int64_t total() const override { return base->total(); }
+    std::unique_ptr<workload::Source> base;
+  };
+  catalog::Scenario s = toy::scenario(Kind::closed);
+  s.replicas = 3;
+  const auto plain = cluster::simulate(s, steps, 1000, 0);
+  cluster::RunOptions options;
+  options.custom.router = [](const cluster::Fleet& fleet) {
+    return std::make_unique<Last>(fleet.replicas.size());
+  };
+  options.custom.source = [](std::unique_ptr<workload::Source> base) {
+    return std::make_unique<Halved>(std::move(base));
+  };
+  options.custom.admission = [](const workload::Request& request, Ticks, const cluster::Fleet&) {
+    return std::string(request.id % 10 == 3 ? "every tenth" : "");
+  };
+  const auto result = cluster::simulate(s, steps, 1000, 0, options);
+  REQUIRE(result.requests.size() == plain.requests.size());
+  CHECK(result.counters.rejected == 30);
+  for (std::size_t i = 0; i < result.requests.size(); ++i) {
+    const auto& r = result.requests[i];
+    const bool turned_away = r.id % 10 == 3;
+    CHECK(r.replica == (turned_away ? -1 : 2));
+    CHECK(r.reason == (turned_away ? "every tenth" : ""));
+    CHECK(r.output_tokens == (plain.requests[i].output_tokens + 1) / 2);
+  }
+}

@@ -99,3 +99,40 @@ TEST_CASE("a signal ends the workers and then the caller", "[jobs]") {
   CHECK(WTERMSIG(status) == SIGINT);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
+
+TEST_CASE("a host with its own signal handling stops a pool by throwing from poll", "[jobs]") {
+  Options options;
+  options.handle_signals = false;
+  options.poll_interval = 0.01;
+  int polls = 0;
+  options.poll = [&] {
+    if (++polls > 3) throw std::runtime_error("cancelled");
+  };
+  const auto sleep = [](std::size_t) {
+    ::sleep(30);
+    return std::string();
+  };
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH(run_in_workers(2, 2, sleep, options), "cancelled");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(no_child_left());
+}
+
+TEST_CASE("the log of a worker that dies comes with its outcome", "[jobs]") {
+  Options options;
+  options.keep_log = true;
+  std::string forks;
+  options.before_fork = [&] { forks += 'b'; };
+  options.after_fork_parent = [&] { forks += 'p'; };
+  options.after_fork_child = [] { static_cast<void>(::write(STDERR_FILENO, "child\n", 6)); };
+  const auto outcomes = run_in_workers(
+      1, 1,
+      [](std::size_t) -> std::string {
+        static_cast<void>(::write(STDERR_FILENO, "last words\n", 11));
+        ::_exit(7);
+      },
+      options);
+  CHECK_FALSE(outcomes[0].ok);
+  CHECK(outcomes[0].log == "child\nlast words\n");
+  CHECK(forks == "bp");
+}
