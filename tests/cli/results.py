@@ -161,6 +161,22 @@ def test_several_scenarios_and_diff(bench):
                 "sweep CSV holds plain numbers under the names of vllm bench serve")
 
 
+def test_schedulers(bench):
+    points = bench.json(0, "compare", "schedulers", "--set", "workload.requests=640")["points"]
+    of = {p["label"].removeprefix("engine="): p["summary"] for p in points}
+    vllm, sglang = of["vllm-0.24"], of["sglang-rules"]
+    bench.check(sglang["mean_ttft_ms"] < vllm["mean_ttft_ms"], "prompts first: the first token comes sooner")
+    bench.check(sglang["p99_itl_ms"] > vllm["p99_itl_ms"], "and those who decode wait")
+    bench.check(of["static-batch"]["output_throughput"] < 0.9 * of["orca"]["output_throughput"],
+                "a closed batch wastes")
+    bench.check(all(p["feasible"] and p["summary"]["completed"] == 640 for p in points), "all complete")
+    orca = ["run", "--model", "llama-3.1-8b", "--gpu", "h100", "--engine", "orca", "--isl", "500", "--osl", "20",
+            "--concurrency", "2", "--set"]
+    for knob in ("watermark=0.1", "max_num_batched_tokens=512", "swap_space=1 GiB"):
+        _, err = bench.exits(2, *orca, "engine." + knob)
+        bench.check(knob.split("=")[0] in err, f"Orca has no {knob}")
+
+
 def test_conversations(bench):
     run = bench.json(0, "run", "--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "bf16",
                      "--turns", "4", "--history", "2000", "--turn-input", "200", "--osl", "50",

@@ -13,6 +13,7 @@ class ToyTimes final : public roofline::StepTimes {
   Ticks base = 10, per_sequence = 0;
   std::array<Ticks, roofline::max_context_classes> per_token{};
   Ticks prefill_base = 10, per_prefill_token = 0, delay = 0;
+  Ticks per_sample = 1;  // for each prompt that a step completes
   double steps_added = 0;
   std::int64_t poll = 1;
   std::vector<std::int64_t> window_tokens;
@@ -24,7 +25,7 @@ class ToyTimes final : public roofline::StepTimes {
   [[nodiscard]] Ticks mixed(std::span<const roofline::PrefillChunk> chunks, std::int64_t n,
                             const roofline::ContextTokens& context) const override {
     Ticks t = prefill_base + n * per_sequence;
-    for (const auto& c : chunks) t += per_prefill_token * c.tokens + (c.samples ? 1 : 0);
+    for (const auto& c : chunks) t += per_prefill_token * c.tokens + (c.samples ? per_sample : 0);
     for (std::size_t c = 0; c < context.size(); ++c) t += per_token[c] * context[c];
     return t;
   }

@@ -259,6 +259,36 @@ TEST_CASE("a leap equals its steps, bit for bit, in 6,000 random scenarios", "[l
   compare(1, 6000);
 }
 
+// A batch at time 0 knows no other clock than the GPU's: on one that is three times as slow all
+// happens three times as late.
+TEST_CASE("a slower GPU is slower by as much, for a batch at once", "[property]") {
+  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+    Scenario s = random_scenario(seed);
+    s.observe_at.clear();
+    s.aborts.clear();
+    for (auto& r : s.requests) r.arrival = 0;
+    s.times.steps_added = 0;  // rounded
+    const Outcome fast = run(s, true);
+    ToyTimes& t = s.times;
+    for (Ticks* time : {&t.base, &t.per_sequence, &t.prefill_base, &t.per_prefill_token, &t.delay,
+                        &t.per_token[0], &t.per_token[1], &t.per_token[2], &t.per_sample,
+                        &s.config.swap.per_block}) {
+      *time *= 3;
+    }
+    const Outcome slow = run(s, true);
+    INFO("seed " << seed);
+    std::size_t finished = 0;
+    REQUIRE(fast.lines.size() == slow.lines.size());
+    for (std::size_t i = 0; i < fast.lines.size(); ++i) {
+      if (number(fast.lines[i], "finished") < 0) continue;
+      ++finished;
+      REQUIRE(number(slow.lines[i], "finished") == number(fast.lines[i], "finished"));
+      REQUIRE(std::stoll(slow.lines[i]) == 3 * std::stoll(fast.lines[i]));
+    }
+    REQUIRE(static_cast<std::int64_t>(finished) == fast.counters.completed);
+  }
+}
+
 // Not part of a plain run: test_engine "[soak]".
 TEST_CASE("a leap equals its steps in 40,000 more random scenarios", "[.][soak]") {
   compare(100001, 140000);
