@@ -321,8 +321,14 @@ std::optional<catalog::Parallelism> nearest_that_fits(const Scenario& s, const O
 
 }  // namespace
 
-Ledger size(const Scenario& scenario, const Options& options) {
-  if (options.rule != Rule::engine) return size_by_label(scenario, options);
+Ledger size(const Scenario& scenario, const Options& asked) {
+  if (asked.rule != Rule::engine) return size_by_label(scenario, asked);
+  Options options = asked;
+  // Where a request reserves the longest context, that is what it holds.
+  if (scenario.engine.policy == catalog::Policy::orca ||
+      scenario.engine.policy == catalog::Policy::static_batch) {
+    options.context_tokens = scenario.knobs.max_model_len;
+  }
   Ledger l = size_by_engine(scenario, options);
   const auto nearest = nearest_that_fits(scenario, options);
   l.gpus_needed = nearest ? nearest->gpus() : 0;

@@ -58,6 +58,7 @@ memory::Ledger size_point(const catalog::Scenario& scenario, Point& point) {
     point.reason = first_line(e.what());
     return ledger;
   }
+  point.context_tokens = ledger.context_tokens;
   point.kv_tokens = ledger.kv_capacity_tokens;
   point.resident = ledger.conversations;
   point.may_not_fit = ledger.may_not_fit;

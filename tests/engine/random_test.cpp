@@ -108,7 +108,7 @@ Scenario random_scenario(std::uint32_t seed) {
   k.by_priority = has_priorities && d.one_in(3);
   k.longest_prefix = !k.by_priority && d.one_in(2);
   k.swap_preempted = d.one_in(2);
-  s.config.swap = {1000, d.in(0, 5)};
+  s.config.swap = {1'000'000, d.in(0, 5)};
   switch (s.config.policy) {
     case catalog::Policy::vllm_v0:
       k.max_num_batched_tokens = 400;
