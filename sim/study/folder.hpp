@@ -19,6 +19,7 @@ void check_output_folder(const std::string& path);
 class Content {
  public:
   Content(std::string text) : text_(std::move(text)) {}  // NOLINT: a text is a content
+  Content(const char* text) : text_(text) {}             // NOLINT
   template <std::invocable<metrics::TextOut&> Write>
   Content(Write write) : write_(std::move(write)) {}  // NOLINT
   void write(metrics::TextOut& out) const { write_ ? write_(out) : out.put(text_); }
