@@ -26,6 +26,8 @@ int explain_command(const Args& args);
 int catalog_command(const Args& args);
 int model_command(const Args& args);
 int new_command(const Args& args);
+int report_command(const Args& args);
+int ui_command(const Args& args);
 int diff_command(const Args& args);
 int calibrate_command(const Args& args);
 int validate_command(const Args& args);

@@ -7,6 +7,7 @@
 #include "catalog/reader.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/external.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::cli {
@@ -22,6 +23,8 @@ const std::vector<Command>& commands() {
       {"catalog", "the GPUs, models, prices, engines and scenarios, with sources", catalog_command},
       {"model", "import a model from a Hugging Face config.json", model_command},
       {"new", "write a commented scenario to start from", new_command},
+      {"report", "one HTML file from a results folder, to show and to print", report_command},
+      {"ui", "a local page to try set-ups on", ui_command},
       {"diff", "why two result folders differ", diff_command},
       {"calibrate", "fit the step model to measured kernels", calibrate_command},
       {"validate", "predicted against measured serving runs", validate_command},
@@ -66,6 +69,8 @@ int dispatch(const Args& args) {
     if (verb == command.name) return command.run(Args(args.begin() + 1, args.end()));
     names.emplace_back(command.name);
   }
+  const std::string program = find_external(verb);
+  if (!program.empty()) run_external(program, Args(args.begin() + 1, args.end()));
   std::string message = "unknown command '" + verb + "'";
   const std::string near = catalog::nearest(verb, names);
   if (!near.empty()) message += ": did you mean 'servegrid " + near + "'?";
