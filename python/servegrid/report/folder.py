@@ -51,6 +51,11 @@ def _text(path: Path) -> str:
         raise ReportError(f"{path}: not UTF-8 text: {e.reason}") from e
 
 
+def digest_of(text: str) -> str:
+    """What tells two inputs apart."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def read(path: str | Path) -> Folder:
     """Reads a results folder. Raises ReportError when it is none."""
     base = Path(path)
@@ -79,5 +84,5 @@ def read(path: str | Path) -> Folder:
             folder.texts[name.name] = _text(name)
     for name in INPUTS:
         if name in folder.texts:
-            folder.digest = hashlib.sha256(folder.texts[name].encode()).hexdigest()[:16]
+            folder.digest = digest_of(folder.texts[name])
     return folder

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .. import _core
 from . import charts
 from .document import Document
-from .folder import Folder, ReportError, read
+from .folder import FORMAT_VERSION, Folder, ReportError, digest_of, read
 from .plan import plan_document
 from .points import points_document
 from .run import run_document
@@ -67,14 +68,45 @@ def render(
     Raises:
         ReportError: the folder holds no result, or an argument is unknown.
     """
+    return _render(read(folder), form=form, language=language, full=full, date=date)
+
+
+def _column(table: Any, name: str) -> list[str]:
+    """A column as a CSV file would have it."""
+    if name in table.categories:
+        return list(table.labels(name))
+    return ["" if value != value else repr(value) for value in table[name].tolist()]
+
+
+def run_report(result: Any, *, form: str = "html", language: str = "en", full: bool = True, date: str = "") -> str:
+    """The report of a `servegrid.Result` as text: what `render` makes of the folder of that run."""
+    point = result.point
+    data = {
+        "format_version": FORMAT_VERSION,
+        "model_version": _core.model_version,
+        **point["summary"],
+        **{key: point[key] for key in ("trust", "binds", "resident_conversations", "intervals_90")},
+    }
+    tables = {
+        name: [dict(zip(columns, row)) for row in zip(*(_column(table, c) for c in columns))]
+        for name, table, columns in (
+            ("requests", result.requests, ("outcome", "arrival_s", "first_token_s", "finish_s")),
+            ("timeline", result.timeline, ("replica", "start_s", "steps", "first_step_s", "step_growth_s", "running", "waiting", "blocks_used")),
+        )
+    }  # fmt: skip
+    yaml = result.scenario.yaml
+    folder = Folder(Path(), "run", data, tables, {"scenario.resolved.yaml": yaml}, digest_of(yaml))
+    return _render(folder, form=form, language=language, full=full, date=date)
+
+
+def _render(folder: Folder, *, form: str, language: str, full: bool | None, date: str) -> str:
     if form not in ("html", "md"):
         raise ReportError(f"a report is html or md, not {form!r}")
     if language not in LANGUAGES:
         raise ReportError(f"language is one of {', '.join(LANGUAGES)}, not {language!r}")
-    read_folder: Folder = read(folder)
     texts = Texts(language)
-    document: Document = DOCUMENTS[read_folder.kind](read_folder, texts)
-    whole = read_folder.kind != "plan" if full is None else full
+    document: Document = DOCUMENTS[folder.kind](folder, texts)
+    whole = folder.kind != "plan" if full is None else full
     template = _environment(form == "html").get_template(TEMPLATES["." + form])
     return str(
         template.render(
