@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,20 @@ KINDS = {"summary.json": "run", "points.json": "points", "plan.json": "plan", "t
 INPUTS = ("scenario.resolved.yaml", "scenarios.resolved.yaml", "plan.resolved.yaml")
 
 
+# Control characters and lone surrogates: terminals obey the first, nothing can encode the others.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return UNPRINTABLE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return value
+
+
 def _text(path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
         raise ReportError(f"{path}: larger than {MAX_BYTES >> 20} MB; write it with --no-requests-table")
@@ -66,7 +81,7 @@ def read(path: str | Path) -> Folder:
             "`servegrid run|compare|sweep|plan|tune ... --output FOLDER`"
         )
     try:
-        data = json.loads(_text(base / found[0]))
+        data = _clean(json.loads(_text(base / found[0])))
     except (json.JSONDecodeError, RecursionError) as e:
         raise ReportError(f"{base / found[0]}: not JSON: {e}") from e
     if not isinstance(data, dict):
@@ -78,10 +93,10 @@ def read(path: str | Path) -> Folder:
     folder = Folder(base, KINDS[found[0]], data)
     for name in sorted(base.glob("*.csv")):
         rows = csv.DictReader(_text(name).splitlines())
-        folder.tables[name.stem] = list(rows)
+        folder.tables[name.stem] = [_clean(row) for row in rows]
     for name in sorted(base.iterdir()):
         if name.suffix in (".yaml", ".sh"):
-            folder.texts[name.name] = _text(name)
+            folder.texts[name.name] = _clean(_text(name))
     for name in INPUTS:
         if name in folder.texts:
             folder.digest = digest_of(folder.texts[name])

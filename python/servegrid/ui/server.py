@@ -20,6 +20,7 @@ def create_app(token: str) -> Any:
     import flask
 
     app = flask.Flask(__name__)
+    app.jinja_env.autoescape = True  # whatever a template's file is called
 
     @app.before_request
     def guard() -> Any:
