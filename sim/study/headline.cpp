@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "study/compare.hpp"
@@ -27,37 +28,38 @@ std::string times(double a, double b) {
   return fmt::format("{:.{}f}x", ratio, ratio >= 10 ? 0 : ratio >= 1.995 ? 1 : 2);
 }
 
-// More than one request in ten waiting is a standing queue: those who wait see no TPOT at all.
-bool queues(const Point& p) {
-  return p.load.waiting > std::max(1.0, 0.1 * static_cast<double>(p.users));
-}
-
-bool late(const Point& p) {
+// How far a point is beyond each objective: above 0 it misses it. More than one request in ten
+// waiting is a standing queue: those who wait see no TPOT at all.
+std::array<double, 3> excess(const Point& p, double tpot_limit_ms) {
   const auto ttft = p.metric("mean_ttft_ms");
-  return p.slo_ttft && ttft && *ttft > *p.slo_ttft * 1e3;
+  return {p.metric("mean_tpot_ms").value_or(0) - tpot_limit_ms,
+          p.load.waiting - std::max(1.0, 0.1 * static_cast<double>(p.users)),
+          p.slo_ttft && ttft ? *ttft - *p.slo_ttft * 1e3 : -1};
 }
 
-// Largest load within the objectives, linear in TPOT between it and the first that is too slow.
+// Largest load within the objectives: each is linear between the last point that meets them all
+// and the first that misses any.
 UsersAtSlo users_at(std::vector<const Point*> points, double slo_seconds) {
   std::sort(points.begin(), points.end(),
             [](const Point* a, const Point* b) { return a->users < b->users; });
   UsersAtSlo at;
-  const double limit = slo_seconds * 1e3;
   const Point* good = nullptr;
   for (const Point* p : points) {
-    const auto tpot = p->metric("mean_tpot_ms");
-    if (!tpot) continue;
-    const bool slow = *tpot > limit, other = queues(*p) || late(*p);
-    if (!slow && !other) {
+    if (!p->metric("mean_tpot_ms")) continue;
+    const auto after = excess(*p, slo_seconds * 1e3);
+    if (*std::max_element(after.begin(), after.end()) <= 0) {
       good = p;
       at.users = static_cast<double>(p->users);
       continue;
     }
     at.none = good == nullptr;
-    if (good == nullptr || other) return at;
-    const double before = *good->metric("mean_tpot_ms");
-    const auto step = static_cast<double>(p->users - good->users);
-    at.users = static_cast<double>(good->users) + step * (limit - before) / (*tpot - before);
+    if (good == nullptr) return at;
+    const auto before = excess(*good, slo_seconds * 1e3);
+    double share = 1;
+    for (std::size_t i = 0; i < after.size(); ++i)
+      if (after.at(i) > 0) share = std::min(share, before.at(i) / (before.at(i) - after.at(i)));
+    at.users =
+        static_cast<double>(good->users) + share * static_cast<double>(p->users - good->users);
     at.interpolated = true;
     return at;
   }

@@ -50,9 +50,19 @@ TEST_CASE("users who wait in a standing queue do not count, whatever the TPOT") 
   Point queued = point("a", 20, 41, 100);
   queued.load.waiting = 9;
   const auto s = set_ups({point("a", 10, 40, 100), queued});
-  CHECK(s[0].at_slo->users == Approx(10));
-  CHECK_FALSE(s[0].at_slo->interpolated);
+  // From 1 below one in ten (of at least one) to 7 above it.
+  CHECK(s[0].at_slo->users == Approx(10 + 10 * 1.0 / 8));
+  CHECK(s[0].at_slo->interpolated);
   CHECK_FALSE(s[0].at_slo->at_least);
+}
+
+TEST_CASE("a queue just above the limit takes away next to nothing") {
+  Point near = point("a", 50, 45, 100), before = point("a", 30, 40, 90);
+  before.load.waiting = 2;
+  near.load.waiting = 5.03;
+  CHECK(set_ups({before, near})[0].at_slo->users == Approx(30 + 20 * 1.0 / 1.03));
+  near.slo_tpot = before.slo_tpot = 0.0425;  // the TPOT is what gives out first
+  CHECK(set_ups({before, near})[0].at_slo->users == Approx(40));
 }
 
 TEST_CASE("users at an objective: the order of the points does not matter") {
