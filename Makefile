@@ -15,7 +15,7 @@ DEV_PACKAGES := clang clang-format clang-tidy
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-deps: ; @tools/install-packages $(PACKAGES)
+deps: ; @tools/install-packages $(PACKAGES) $(PYTHON_PACKAGES)
 test-deps: ; @tools/install-packages $(TEST_PACKAGES)
 dev-deps: ; @tools/install-packages $(TEST_PACKAGES) $(DEV_PACKAGES)
 
@@ -23,20 +23,26 @@ build: deps ## the command, at build/release/bin/servegrid
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
-study: build ## install what is missing, build, run the headline study
-	$(SERVEGRID) compare llama70b_8k_fresh --output results/llama70b_8k_fresh
-	$(SERVEGRID) compare llama70b_8k_conversations --output results/llama70b_8k_conversations
-
 # What the Python package's tests need, from PyPI, in an environment of its own.
 PYTHON ?= python3
 VENV := build/venv
-$(VENV)/ready: pyproject.toml
+$(VENV)/report: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "ServeGrid: needs Python 3.10 or newer" >&2; exit 1; }
 	@echo "ServeGrid: installs Python packages from PyPI into $(VENV) (about a minute)."
 	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check pybind11 scikit-build-core \
+	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check pybind11 $$($(VENV)/bin/python tools/requirements.py report)
+	@touch $@
+$(VENV)/ready: $(VENV)/report
+	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check scikit-build-core \
 	  $$($(VENV)/bin/python tools/requirements.py all test)
 	@touch $@
+
+study: deps $(VENV)/report ## install what is missing, build, run the headline study, write its report
+	@cmake --preset release -DSERVEGRID_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python >/dev/null
+	@cmake --build --preset release
+	$(SERVEGRID) compare llama70b_8k_fresh --output results/llama70b_8k_fresh
+	$(SERVEGRID) compare llama70b_8k_conversations --output results/llama70b_8k_conversations
+	$(SERVEGRID) report results/llama70b_8k_conversations
 
 python-deps: ; @tools/install-packages $(PACKAGES) $(PYTHON_PACKAGES)
 python: python-deps $(VENV)/ready ## the Python package with everything optional, installed in build/venv

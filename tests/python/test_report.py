@@ -17,7 +17,7 @@ from servegrid.report.folder import ReportError, read
 from servegrid.report.texts import LANGUAGES, Texts
 from servegrid.report.writing import run_report
 
-from .command import servegrid
+from command import servegrid
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = json.loads((ROOT / "python/servegrid/report/texts.json").read_text(encoding="utf-8"))

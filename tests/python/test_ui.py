@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .command import servegrid
+from command import servegrid
 
 flask = pytest.importorskip("flask")
 
