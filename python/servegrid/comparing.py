@@ -231,7 +231,7 @@ def compare(
     policies: Policies = NO_POLICIES,
     executor: Executor | None = None,
     workers: int | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Comparison:
     """Simulates scenarios under common random numbers and compares them with the first.
 

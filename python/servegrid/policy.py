@@ -115,7 +115,7 @@ def generator(seed: int, purpose: str, index: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-def core_policies(policies: Policies, seed: int, replicas: int) -> _CorePolicies:
+def core_policies(policies: Policies, seed: int) -> _CorePolicies:
     """What the C++ side calls. Raises InputError for a policy that could not come back."""
     try:
         pickle.dumps(policies)
@@ -125,7 +125,7 @@ def core_policies(policies: Policies, seed: int, replicas: int) -> _CorePolicies
             "define its class at the top of a module or notebook"
         ) from e
     return _CorePolicies(
-        None if policies.router is None else _router(policies.router, seed, replicas),
+        None if policies.router is None else _router(policies.router, seed),
         None if policies.admission is None else _admission(policies.admission, seed),
         None if policies.lengths is None else _lengths(policies.lengths, seed),
         None if policies.arrivals is None else _arrivals(policies.arrivals, seed),
@@ -133,15 +133,16 @@ def core_policies(policies: Policies, seed: int, replicas: int) -> _CorePolicies
     )
 
 
-def _router(policy: object, seed: int, replicas: int) -> Callable[..., int]:
+def _router(policy: object, seed: int) -> Callable[..., int]:
     pick = _method(policy, "pick", "router")
 
     def route(request: RequestView, views: list[ReplicaView]) -> int:
         chosen = pick(request, views, generator(seed, "router", request.id))
         if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)):
             raise TypeError(f"pick returned {chosen!r}; it returns the index of a replica")
-        if not 0 <= chosen < replicas:
-            raise ValueError(f"pick returned {chosen}; there are {replicas} replicas, from 0")
+        able = [view.index for view in views]
+        if chosen not in able:
+            raise ValueError(f"pick returned {chosen}; the replicas are {able}")
         return int(chosen)
 
     return route

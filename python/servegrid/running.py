@@ -57,7 +57,7 @@ def simulate(
     """
     asked = scenario_of(scenario, keywords)
     policies = Policies(router, admission, lengths, arrivals)
-    core = core_policies(policies, asked.seed, asked.replicas)
+    core = core_policies(policies, asked.seed)
     raw = _core.run(asked._core_scenario, asked.name, leap, core, cancel)
     if "requests" not in raw:
         raise InfeasibleError(_why_not(raw["text"]))

@@ -75,11 +75,11 @@ class Scenario:
         changed = list(self._overrides)
         keywords = dict(keywords)
         if "seed" in keywords:
-            changed.append(("seed", _text(keywords.pop("seed"))))
+            changed.append(("seed", override_text(keywords.pop("seed"))))
         if keywords:
             changed += _core.overrides_of_flags(_flags(keywords), self._core_scenario)
         for path, value in (overrides or {}).items():
-            changed.append((path, _text(value)))
+            changed.append((path, override_text(value)))
         return self._make(self._text, self._file, changed)
 
     @property
@@ -292,14 +292,14 @@ _LOAD = {
 }  # fmt: skip
 
 
-def _text(value: Any) -> str:
+def override_text(value: Any) -> str:
     """A value as an override writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_text(item) for item in value) + "]"
+        return "[" + ", ".join(override_text(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_text(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {override_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (_core.Gpu, _core.Model, _core.Engine, _core.PriceSheet)):
         return value.name
     return str(value)
@@ -312,5 +312,5 @@ def _flags(keywords: Mapping[str, Any]) -> list[str]:
         if not values:
             raise InputError(f"{name} is an empty list")
         for one in values:
-            args.append(f"--{name.replace('_', '-')}={_text(one)}")
+            args.append(f"--{name.replace('_', '-')}={override_text(one)}")
     return args

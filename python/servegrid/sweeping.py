@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import os
 import pickle
 import sqlite3
@@ -14,15 +13,12 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from . import _core
 from .errors import InputError, ServeGridError
 from .policy import Policies
 from .running import CancelToken, simulate
 from .scenario import Scenario
-from .table import Table, html_table, number, text_table
+from .table import Table, columns_of, html_table, number, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,8 +86,7 @@ class Sweep:
 
     def to_table(self) -> Table:
         """Axes, metrics (NaN where undefined) and texts as columns."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row if name != "point"))
-        return Table({name: _column([row.get(name) for row in self.rows]) for name in names})
+        return columns_of([{k: v for k, v in row.items() if k != "point"} for row in self.rows])
 
     def to_pandas(self) -> pd.DataFrame:
         """`to_table` as a DataFrame."""
@@ -121,17 +116,6 @@ class Sweep:
         heads, rows = self._table(40)
         caption = f"{len(self.rows)} points, {len(self.failures)} without a result"
         return html_table(heads, rows, caption=caption, left=len(self.axes or ["label"]))
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    """Numbers as float (or int), everything else as objects."""
-    if all(isinstance(v, bool) for v in values):
-        return np.array(values, dtype=bool)
-    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
-        return np.array(values, dtype=np.int64)
-    if all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values):
-        return np.array([math.nan if v is None else v for v in values], dtype=float)
-    return np.array(["" if v is None else v for v in values], dtype=object)
 
 
 def run_point(scenario: Scenario, policies: Policies, cancel: CancelToken | None = None) -> Row:
@@ -198,7 +182,7 @@ def sweep(
     policies: Policies = NO_POLICIES,
     executor: Executor | None = None,
     workers: int | None = None,
-    progress: bool = False,
+    progress: bool = True,
     resume: str | os.PathLike[str] | None = None,
 ) -> Sweep:
     """Simulates many points in parallel.
@@ -215,7 +199,7 @@ def sweep(
         executor: any `concurrent.futures.Executor` (a process pool, dask, mpi4py, ...); default:
             `workers` runs at a time on this machine, each in a process of its own.
         workers: default: as many as there are cores. Not with `executor`.
-        progress: a tqdm bar.
+        progress: a tqdm bar, where tqdm is installed.
         resume: path of an SQLite file that keeps each point as it finishes; points that it has
             already are not simulated again. Failures are kept too, except what an interrupt ended.
 
@@ -301,10 +285,13 @@ class _NoStore:
 class _Bar:
     def __init__(self, total: int, shown: bool) -> None:
         self._bar: Any = None
-        if shown:
+        if not shown:
+            return
+        try:
             from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=total, unit="point")
+        except ModuleNotFoundError:
+            return
+        self._bar = tqdm(total=total, unit="point", leave=False)
 
     def __enter__(self) -> _Bar:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Table"]
+__all__ = ["Table", "columns_of"]
 
 Array = NDArray[Any]
 
@@ -130,6 +131,23 @@ class Table(Mapping[str, Array]):
         heads = [f"{name} [{self.units[name]}]" if self.units.get(name) else name for name in self._columns]
         more = f"{self.rows:,} rows" + (f", the first {shown} shown" if self.rows > shown else "")
         return html_table(heads, rows, caption=more)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows as a table; what a row lacks is NaN or empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return Table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _column(values: list[Any]) -> Array:
+    """Numbers as float (or int), everything else as objects."""
+    if all(isinstance(v, bool) for v in values):
+        return np.array(values, dtype=bool)
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+        return np.array(values, dtype=np.int64)
+    if all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in values):
+        return np.array([math.nan if v is None else v for v in values], dtype=float)
+    return np.array(["" if v is None else v for v in values], dtype=object)
 
 
 def _text(name: str, table: Table, row: int) -> str:

@@ -35,6 +35,13 @@ def test_the_reference_is_up_to_date() -> None:
     subprocess.run([sys.executable, ROOT / "tools" / "python-docs", "--check"], check=True)
 
 
+def test_pictures_are_there() -> None:
+    page = (ROOT / "docs" / "python.md").read_text()
+    shown = re.findall(r"\((images/[^)]+|\.\./python/[^)]+)\)", page)
+    assert len(shown) > 10
+    assert [name for name in shown if not (ROOT / "docs" / name).exists()] == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebooks_run(path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")

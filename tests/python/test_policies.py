@@ -119,7 +119,7 @@ def test_a_traceback_comes_back(fleet: sg.Scenario) -> None:
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-@pytest.mark.parametrize(("value", "says"), [(3, "there are 3 replicas"), ("a", "index"), (True, "index")])
+@pytest.mark.parametrize(("value", "says"), [(3, "the replicas are"), ("a", "index"), (True, "index")])
 def test_nonsense_is_refused(fleet: sg.Scenario, value: object, says: str) -> None:
     with pytest.raises(sg.PolicyError, match=says):
         sg.simulate(fleet, router=Broken(value))
