@@ -9,6 +9,7 @@ import string
 from pathlib import Path
 
 import pytest
+from command import servegrid
 
 import servegrid as sg
 from servegrid.report import render, write
@@ -16,8 +17,6 @@ from servegrid.report.command import main
 from servegrid.report.folder import ReportError, read
 from servegrid.report.texts import LANGUAGES, Texts
 from servegrid.report.writing import run_report
-
-from command import servegrid
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = json.loads((ROOT / "python/servegrid/report/texts.json").read_text(encoding="utf-8"))
@@ -63,7 +62,15 @@ def outside(text: str) -> list[str]:
 def test_comparison(compared: Path, language: str) -> None:
     text = render(compared, language=language, date="2026-12-01")
     t = Texts(language)
-    for key in ("the_question", "the_answer", "the_options", "the_risk", "what_would_change", "latency_over_load", "costs"):
+    for key in (
+        "the_question",
+        "the_answer",
+        "the_options",
+        "the_risk",
+        "what_would_change",
+        "latency_over_load",
+        "costs",
+    ):
         assert f"<h2>{t(key)}</h2>" in text
     assert text.count("<svg") >= 6
     assert outside(text) == []
@@ -102,7 +109,11 @@ def test_a_result_and_its_folder_read_the_same(tmp_path: Path) -> None:
 def test_markdown_keeps_texts_apart(compared: Path) -> None:
     text = render(compared, form="md")
     assert "\\<b\\>users" in text
-    widths = {line.count("|") - line.count("\\|") for line in text.splitlines() if line.startswith("| b") or line.startswith("| h100")}
+    widths = {
+        line.count("|") - line.count("\\|")
+        for line in text.splitlines()
+        if line.startswith(("| b", "| h100"))
+    }
     assert len(widths) >= 1
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({row.count("|") - row.count("\\|") for row in table.splitlines()}) == 1

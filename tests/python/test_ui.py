@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from command import servegrid
 
 flask = pytest.importorskip("flask")
@@ -15,7 +14,14 @@ flask = pytest.importorskip("flask")
 from servegrid.ui import create_app  # noqa: E402
 
 LOCAL = "http://127.0.0.1:8000"
-SMALL = {"token": "secret", "model": "llama-3.1-8b", "gpu": "h100-sxm", "users": "8", "isl": "500", "osl": "100"}
+SMALL = {
+    "token": "secret",
+    "model": "llama-3.1-8b",
+    "gpu": "h100-sxm",
+    "users": "8",
+    "isl": "500",
+    "osl": "100",
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,15 @@ def test_the_report_of_the_page(page: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"users": "-5"}, {"users": "nan"}, {"isl": "1e308"}, {"weights": "<script>"}, {"load": "x"}, {"tp": "99999999999999999999"}]
+    "bad",
+    [
+        {"users": "-5"},
+        {"users": "nan"},
+        {"isl": "1e308"},
+        {"weights": "<script>"},
+        {"load": "x"},
+        {"tp": "99999999999999999999"},
+    ],
 )
 def test_bad_fields_are_named(page: Any, bad: dict[str, str]) -> None:
     reply = get(page, "/answer", **bad)

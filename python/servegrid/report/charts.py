@@ -104,18 +104,27 @@ def lines(
         layers.append(
             alt.Chart(_data(banded))
             .mark_area(opacity=0.15)
-            .encode(x="x:Q", y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q", color=_colour(names, len(names) > 1))
+            .encode(
+                x="x:Q",
+                y=alt.Y("low:Q", title=y, scale=scale),
+                y2="high:Q",
+                color=_colour(names, len(names) > 1),
+            )
         )
     layers.append(
         base.mark_line(
-            strokeWidth=1.8, interpolate="step-after" if step else "linear", point={"size": 30} if points else False
+            strokeWidth=1.8,
+            interpolate="step-after" if step else "linear",
+            point={"size": 30} if points else False,
         ).encode(y=alt.Y("y:Q", title=y, scale=scale))
     )
     if limit is not None:
         rule = alt.Chart(_data([{"y": limit, "text": limit_text}]))
         layers.append(rule.mark_rule(strokeDash=[5, 4], color="currentColor", opacity=0.7).encode(y="y:Q"))
         layers.append(
-            rule.mark_text(align="left", dx=4, dy=-6, color="currentColor", x=0).encode(y="y:Q", text="text:N")
+            rule.mark_text(align="left", dx=4, dy=-6, color="currentColor", x=0).encode(
+                y="y:Q", text="text:N"
+            )
         )
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
@@ -128,10 +137,15 @@ def trade_off(rows: Sequence[Row], x: str, y: str, least: int = 3) -> Any | None
     if not names or max((sum(r["name"] == n for r in rows) for n in names), default=0) < least:
         return None
     base = alt.Chart(_data(rows)).encode(
-        x=alt.X("x:Q", title=x), y=alt.Y("y:Q", title=y), order="order:Q", color=_colour(names, len(names) > 1)
+        x=alt.X("x:Q", title=x),
+        y=alt.Y("y:Q", title=y),
+        order="order:Q",
+        color=_colour(names, len(names) > 1),
     )
     labels = base.mark_text(align="left", dx=6, dy=-6, fontSize=10).encode(text="text:N")
-    return (base.mark_line(strokeWidth=1.8, point={"size": 30}) + labels).properties(width=WIDTH, height=HEIGHT)
+    return (base.mark_line(strokeWidth=1.8, point={"size": 30}) + labels).properties(
+        width=WIDTH, height=HEIGHT
+    )
 
 
 def stacked(rows: Sequence[Row], x: str, titles: dict[str, str]) -> Any | None:

@@ -25,14 +25,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--brief", action="store_true", help="two printed pages (default for a plan)")
     length.add_argument("--full", action="store_true", help="with the appendix (default for everything else)")
-    parser.add_argument("--date", default="", metavar="YYYY-MM-DD", help="date in the heading (default: today)")
-    parser.add_argument("--stdout", choices=("html", "md"), help="print the report in this form, write no file")
+    parser.add_argument(
+        "--date", default="", metavar="YYYY-MM-DD", help="date in the heading (default: today)"
+    )
+    parser.add_argument(
+        "--stdout", choices=("html", "md"), help="print the report in this form, write no file"
+    )
     arguments = parser.parse_args(argv)
     full = True if arguments.full else False if arguments.brief else None
     try:
         if arguments.stdout:
             sys.stdout.write(
-                render(arguments.folder, form=arguments.stdout, language=arguments.language, full=full, date=arguments.date)
+                render(
+                    arguments.folder,
+                    form=arguments.stdout,
+                    language=arguments.language,
+                    full=full,
+                    date=arguments.date,
+                )
             )
             return 0
         target = arguments.output or arguments.folder.rstrip("/") + ".report.html"

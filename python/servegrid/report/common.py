@@ -74,7 +74,10 @@ def bounds_alt(rows: list[dict[str, Any]], t: Texts) -> str:
     for row in rows:
         if row["name"] not in most or row["value"] > most[row["name"]]["value"]:
             most[row["name"]] = row
-    said = [t("alt_bound", name=n, part=t(f"bound_{r['part']}"), share=f"{r['value']:.0f} %") for n, r in most.items()]
+    said = [
+        t("alt_bound", name=n, part=t(f"bound_{r['part']}"), share=f"{r['value']:.0f} %")
+        for n, r in most.items()
+    ]
     return "; ".join(said)
 
 
@@ -121,7 +124,10 @@ def provenance(t: Texts) -> Table:
     """What the labels mean."""
     return Table(
         [t("label"), t("meaning")],
-        [[t.known("label", k), t.known("trust", k)] for k in ("measured", "inherited", "data sheet", "what-if")],
+        [
+            [t.known("label", k), t.known("trust", k)]
+            for k in ("measured", "inherited", "data sheet", "what-if")
+        ],
     )
 
 

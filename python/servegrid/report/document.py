@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Chart:
     spec: Any  # an Altair chart
 
 
-Block = Union[Paragraph, Answer, Bullets, Code, Table, Chart]
+Block = Paragraph | Answer | Bullets | Code | Table | Chart
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,9 +72,9 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def read(path: str | Path) -> Folder:
+def read(folder_path: str | os.PathLike[str]) -> Folder:
     """Reads a results folder. Raises ReportError when it is none."""
-    base = Path(path)
+    base = Path(folder_path)
     found = [name for name in KINDS if (base / name).is_file()]
     if not found:
         raise ReportError(
@@ -91,12 +92,12 @@ def read(path: str | Path) -> Folder:
             f"{base / found[0]}: format {data.get('format_version')!r}, this version reads {FORMAT_VERSION}"
         )
     folder = Folder(base, KINDS[found[0]], data)
-    for name in sorted(base.glob("*.csv")):
-        rows = csv.DictReader(_text(name).splitlines())
-        folder.tables[name.stem] = [_clean(row) for row in rows]
-    for name in sorted(base.iterdir()):
-        if name.suffix in (".yaml", ".sh"):
-            folder.texts[name.name] = _clean(_text(name))
+    for path in sorted(base.glob("*.csv")):
+        rows = csv.DictReader(_text(path).splitlines())
+        folder.tables[path.stem] = [_clean(row) for row in rows]
+    for path in sorted(base.iterdir()):
+        if path.suffix in (".yaml", ".sh"):
+            folder.texts[path.name] = _clean(_text(path))
     for name in INPUTS:
         if name in folder.texts:
             folder.digest = digest_of(folder.texts[name])

@@ -20,7 +20,8 @@ def _option(row: Row, sheet: str = "") -> Row | None:
     """The row's option under a price sheet (the first possible one when none is named)."""
     for o in row.get("options", []):
         if o.get("possible") and (not sheet or o.get("prices") == sheet):
-            return o
+            found: Row = o
+            return found
     return None
 
 
@@ -36,7 +37,14 @@ def _sheet(plan: Row) -> str:
 
 
 def _ranked(plan: Row, sheet: str, precision: str) -> list[Row]:
-    order = next((r["set_ups"] for r in plan.get("ranking", []) if r["prices"] == sheet and r["precision"] == precision), [])
+    order: list[str] = next(
+        (
+            r["set_ups"]
+            for r in plan.get("ranking", [])
+            if r["prices"] == sheet and r["precision"] == precision
+        ),
+        [],
+    )
     by_name = {row["set_up"]: row for row in plan.get("plans", [])}
     return [by_name[name] for name in order if name in by_name]
 
@@ -48,14 +56,33 @@ def _answer(plan: Row, t: Texts) -> str:
         return t("plan_none", objectives=t.listed(plan.get("objectives", [])) or "–")
     text = t("plan_answer", replicas=_replicas(row, option), name=row["set_up"], gpus=option.get("gpus", "?"))
     if finite(option.get("month")):
-        text += t("plan_answer_cost", year=t.money(MONTHS * option["month"], plan["currency"]), month=t.money(option["month"], plan["currency"]), sheet=option["prices"])
+        text += t(
+            "plan_answer_cost",
+            year=t.money(MONTHS * option["month"], plan["currency"]),
+            month=t.money(option["month"], plan["currency"]),
+            sheet=option["prices"],
+        )
     if finite(option.get("wins")) is not None:
         text += t("plan_answer_wins", precision=row["precision"], share=t.percent(option["wins"]))
     return text + t("stop")
 
 
 def _options_table(plan: Row, rows: list[Row], sheet: str, t: Texts) -> Table:
-    headers = [t(k) for k in ("set_up", "replicas", "gpus", "a_month", "a_year", "per_million_output", "mean_ttft", "mean_tpot", "kv_head_room", "label")]
+    headers = [
+        t(k)
+        for k in (
+            "set_up",
+            "replicas",
+            "gpus",
+            "a_month",
+            "a_year",
+            "per_million_output",
+            "mean_ttft",
+            "mean_tpot",
+            "kv_head_room",
+            "label",
+        )
+    ]
     out = []
     for row in rows:
         o = _option(row, sheet) or {}
@@ -75,7 +102,9 @@ def _cost_chart(plan: Row, rows: list[Row], sheet: str, t: Texts) -> list[Block]
     for row in rows[:8]:
         o = _option(row, sheet)
         if o and finite(o.get("month")):
-            bars.append({"name": row["set_up"], "value": o["month"], "text": t.money(o["month"], plan["currency"])})
+            bars.append(
+                {"name": row["set_up"], "value": o["month"], "text": t.money(o["month"], plan["currency"])}
+            )
     spec = charts.bars(bars, t("axis_cost_month", currency=plan["currency"]))
     if spec is None:
         return []
@@ -92,15 +121,25 @@ def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
     for column in rows[0]:
         if not column.endswith("_ms"):
             continue
-        drawn = [
+        drawn: list[Row] = [
             {"name": r["set_up"], "x": float(r["load_per_replica"]), "y": float(r[column])}
-            for r in rows if r.get(column) and r.get("load_per_replica")
+            for r in rows
+            if r.get(column) and r.get("load_per_replica")
         ]
         spec = charts.lines(drawn, t("axis_load_replica", unit=unit), f"{column[:-3]} [ms]", log=True)
         if spec is not None:
             ends = {r["name"]: r for r in sorted(drawn, key=lambda r: r["x"])}
-            alt = "; ".join(t("alt_end", name=n, value=t.number(r["y"]), load=t.number(r["x"])) for n, r in ends.items())
-            blocks.append(Chart(t("chart_curve", metric=column[:-3].replace("_", " ")), t("sample_points", n=len(drawn)), alt, spec))
+            alt = "; ".join(
+                t("alt_end", name=n, value=t.number(r["y"]), load=t.number(r["x"])) for n, r in ends.items()
+            )
+            blocks.append(
+                Chart(
+                    t("chart_curve", metric=column[:-3].replace("_", " ")),
+                    t("sample_points", n=len(drawn)),
+                    alt,
+                    spec,
+                )
+            )
     return blocks[:4]
 
 
@@ -121,7 +160,7 @@ def _sensitivity(plan: Row, t: Texts) -> list[Block]:
 
 def _day(folder: Folder, t: Texts) -> list[Block]:
     rows = folder.tables.get("hours", [])
-    drawn = [
+    drawn: list[Row] = [
         {"name": t(key), "x": float(r["hour"]), "y": float(r[key])}
         for key in ("replicas_needed", "replicas_rented") for r in rows if r.get(key) and r.get("hour")
     ]  # fmt: skip
@@ -135,7 +174,13 @@ def _day(folder: Folder, t: Texts) -> list[Block]:
 
 def _rejected(plan: Row, t: Texts) -> Table | None:
     rows = [
-        [r["set_up"], r.get("precision", ""), t.known("stage", r.get("stage", "")), r.get("reason", ""), r.get("nearest", "")]
+        [
+            r["set_up"],
+            r.get("precision", ""),
+            t.known("stage", r.get("stage", "")),
+            r.get("reason", ""),
+            r.get("nearest", ""),
+        ]
         for r in plan.get("rejected", [])
     ]
     headers = [t(k) for k in ("set_up", "precision", "stage", "reason", "nearest")]
@@ -154,7 +199,18 @@ def _token_costs(plan: Row, rows: list[Row], t: Texts) -> Table | None:
                     [row["set_up"], o["prices"], t(basis),
                      *(t.money(finite(c.get(f"per_million_{k}")), plan["currency"]) for k in ("input", "cached", "output", "total"))]
                 )  # fmt: skip
-    headers = [t(k) for k in ("set_up", "price_sheet", "basis", "per_million_input", "per_million_cached", "per_million_output", "per_million_total")]
+    headers = [
+        t(k)
+        for k in (
+            "set_up",
+            "price_sheet",
+            "basis",
+            "per_million_input",
+            "per_million_cached",
+            "per_million_output",
+            "per_million_total",
+        )
+    ]
     return Table(headers, out, numeric={3, 4, 5, 6}) if out else None
 
 
@@ -181,16 +237,38 @@ def plan_document(folder: Folder, t: Texts) -> Document:
     if plan.get("description"):
         question.append(Paragraph(plan["description"]))
     question.append(
-        Paragraph(t("plan_question", model=plan["model"], load=t.number(finite(load.get("peak"))), unit=load.get("unit", ""), objectives=t.listed(plan.get("objectives", [])) or "–", goal=t.known("goal", plan["goal"])))
+        Paragraph(
+            t(
+                "plan_question",
+                model=plan["model"],
+                load=t.number(finite(load.get("peak"))),
+                unit=load.get("unit", ""),
+                objectives=t.listed(plan.get("objectives", [])) or "–",
+                goal=t.known("goal", plan["goal"]),
+            )
+        )
     )
     signs = [s for s in plan.get("before_you_sign", []) if not s.startswith("reversed by")]
     trust = str(chosen.get("trust", "?")) if chosen else ""
     brief = [
         Section(t("the_question"), question),
         Section(t("the_answer"), [Answer(_answer(plan, t))]),
-        Section(t("the_options"), [_options_table(plan, rows[:MOST_OPTIONS], sheet, t), *_cost_chart(plan, rows, sheet, t)] if rows else []),
-        Section(t("the_risk"), [Bullets([common.trust_text(trust, t), t("risk_energy"), t("risk_prices", sheet=sheet or "–")])] if chosen else []),
-        Section(t("what_would_change"), [Bullets(_changes(plan, rows, sheet, t))] if chosen and _changes(plan, rows, sheet, t) else []),
+        Section(
+            t("the_options"),
+            [_options_table(plan, rows[:MOST_OPTIONS], sheet, t), *_cost_chart(plan, rows, sheet, t)]
+            if rows
+            else [],
+        ),
+        Section(
+            t("the_risk"),
+            [Bullets([common.trust_text(trust, t), t("risk_energy"), t("risk_prices", sheet=sheet or "–")])]
+            if chosen
+            else [],
+        ),
+        Section(
+            t("what_would_change"),
+            [Bullets(_changes(plan, rows, sheet, t))] if chosen and _changes(plan, rows, sheet, t) else [],
+        ),
         Section(t("before_you_sign"), [Bullets(signs)] if signs else []),
         Section(t("not_known"), [Bullets([t("unknown_lengths"), t("unknown_quality"), t("unknown_model")])]),
     ]
@@ -201,7 +279,10 @@ def plan_document(folder: Folder, t: Texts) -> Document:
             table = _options_table(plan, ranked, entry["prices"], t)
             table.caption = f"{entry['precision']} · {entry['prices']}"
             every.append(table)
-    tokens, rejected = _token_costs(plan, [r for r in plan.get("plans", []) if r.get("checked") == "fleet"], t), _rejected(plan, t)
+    tokens, rejected = (
+        _token_costs(plan, [r for r in plan.get("plans", []) if r.get("checked") == "fleet"], t),
+        _rejected(plan, t),
+    )
     arithmetic = load.get("arithmetic") or []
     said = [str(x) for x in arithmetic] if isinstance(arithmetic, list) else [str(arithmetic)]
     appendix = [
@@ -217,4 +298,10 @@ def plan_document(folder: Folder, t: Texts) -> Document:
         common.inputs(folder, t),
     ]
     title = t("plan_title", model=plan["model"])
-    return Document(title, str(plan.get("name", "")), [s for s in brief if s.blocks], [s for s in appendix if s.blocks], common.footer(plan, t))
+    return Document(
+        title,
+        str(plan.get("name", "")),
+        [s for s in brief if s.blocks],
+        [s for s in appendix if s.blocks],
+        common.footer(plan, t),
+    )

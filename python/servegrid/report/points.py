@@ -54,11 +54,18 @@ class _Points:
             rows.append({"name": self.name(p), "x": x, "y": y * scale, **band})
         return rows
 
-    def over_load(self, key: str, metric: str, *, scale: float = 1.0, log: bool = False, slo: float | None = None) -> list[Block]:
+    def over_load(
+        self, key: str, metric: str, *, scale: float = 1.0, log: bool = False, slo: float | None = None
+    ) -> list[Block]:
         t = self.t
         rows = self.rows(metric, scale)
         spec = charts.lines(
-            rows, self.axis, t(f"axis_{key}"), log=log, limit=slo, limit_text=t("slo") if slo is not None else ""
+            rows,
+            self.axis,
+            t(f"axis_{key}"),
+            log=log,
+            limit=slo,
+            limit_text=t("slo") if slo is not None else "",
         )
         if spec is None:
             return []
@@ -90,12 +97,23 @@ class _Points:
         for weights in dict.fromkeys(p["weights"] for p in self.points):
             rows = []
             for p in self.points:
-                tpot, rate = finite(p["summary"].get("mean_tpot_ms")), finite(p["summary"].get("output_throughput"))
+                tpot, rate = (
+                    finite(p["summary"].get("mean_tpot_ms")),
+                    finite(p["summary"].get("output_throughput")),
+                )
                 load = _load(p)
                 if p["weights"] != weights or not tpot or not rate or load is None:
                     continue
                 gpus = p["gpus"] * p["replicas"]
-                rows.append({"name": self.name(p), "x": 1e3 / tpot, "y": rate / gpus, "order": load, "text": t.number(load)})
+                rows.append(
+                    {
+                        "name": self.name(p),
+                        "x": 1e3 / tpot,
+                        "y": rate / gpus,
+                        "order": load,
+                        "text": t.number(load),
+                    }
+                )
             spec = charts.trade_off(rows, t("axis_user_speed"), t("axis_gpu_speed"))
             if spec is not None:
                 best = max(rows, key=lambda r: r["y"])
@@ -162,7 +180,12 @@ def _options(ups: list[dict[str, Any]], t: Texts, trust: dict[str, str]) -> Tabl
     headers += [t("cost_a_year", sheet=sheet) for sheet in sheets] + [t("label")]
     rows = []
     for s in shown:
-        row = [s["set_up"], t.number(s.get("resident_conversations")), _users(s, t), t.number(s.get("best_output_throughput"))]
+        row = [
+            s["set_up"],
+            t.number(s.get("resident_conversations")),
+            _users(s, t),
+            t.number(s.get("best_output_throughput")),
+        ]
         for sheet in sheets:
             cost = next((c for c in s.get("costs", []) if c["sheet"] == sheet), None)
             row.append(t.money(MONTHS * cost["per_month"], cost["currency"]) if cost else t("not_sold"))
@@ -191,7 +214,7 @@ def _per_token(ups: list[dict[str, Any]]) -> dict[str, list[tuple[float, str]]]:
 def _risks(folder: Folder, ups: list[dict[str, Any]], trust: dict[str, str], t: Texts) -> list[str]:
     risks = []
     for label in dict.fromkeys(trust.values()):
-        names = [n for n, l in trust.items() if l == label]
+        names = [n for n, known in trust.items() if known == label]
         risks.append(t("risk_trust", names=t.listed(names), text=t.known("trust", label)))
     for p in folder.data.get("points", []):
         if p.get("may_not_fit"):
@@ -229,7 +252,14 @@ def _changes(folder: Folder, ups: list[dict[str, Any]], t: Texts) -> list[str]:
             if near:
                 high = max(near, key=lambda p: p["users"])["intervals_90"]["mean_tpot_ms"][1]
                 if high > 1e3 * slo:
-                    out.append(t("change_interval", name=s["set_up"], high=t.milliseconds(high), slo=t.milliseconds(1e3 * slo)))
+                    out.append(
+                        t(
+                            "change_interval",
+                            name=s["set_up"],
+                            high=t.milliseconds(high),
+                            slo=t.milliseconds(1e3 * slo),
+                        )
+                    )
     return out or [t("change_nothing")]
 
 
@@ -242,7 +272,9 @@ def _costs(ups: list[dict[str, Any]], t: Texts) -> Table | None:
                  t.money(c.get("per_million_output_tokens"), c["currency"]), str(c.get("sold_together", ""))]
             )  # fmt: skip
         rows += [[s["set_up"], sheet, t("not_sold"), "–", "–", "–"] for sheet in s.get("no_offer_in", [])]
-    headers = [t(k) for k in ("set_up", "price_sheet", "a_month", "a_year", "per_million_output", "sold_together")]
+    headers = [
+        t(k) for k in ("set_up", "price_sheet", "a_month", "a_year", "per_million_output", "sold_together")
+    ]
     return Table(headers, rows, numeric={2, 3, 4, 5}) if rows else None
 
 
@@ -275,7 +307,10 @@ def points_document(folder: Folder, t: Texts) -> Document:
         Section(t("kv_and_queue"), drawn.kv()),
         Section(t("where_time_goes"), drawn.bounds()),
         Section(t("costs"), [costs, Paragraph(t("costs_note"))] if costs else []),
-        Section(t("rejected"), [Table([t("set_up"), t("reason"), t("nearest")], [list(r) for r in reasons])] if reasons else []),
+        Section(
+            t("rejected"),
+            [Table([t("set_up"), t("reason"), t("nearest")], [list(r) for r in reasons])] if reasons else [],
+        ),
         Section(t("all_points"), [drawn.table()]),
         Section(t("provenance"), [common.provenance(t)]),
         common.inputs(folder, t),

@@ -58,7 +58,10 @@ def _cdf(values: list[float], name: str) -> list[dict[str, Any]]:
     if len(values) < 20:
         return []
     shares = [i / CDF for i in range(CDF + 1)]
-    return [{"name": name, "x": values[min(len(values) - 1, int(s * (len(values) - 1)))], "y": 100 * s} for s in shares]
+    return [
+        {"name": name, "x": values[min(len(values) - 1, int(s * (len(values) - 1)))], "y": 100 * s}
+        for s in shares
+    ]
 
 
 def _latency_charts(folder: Folder, t: Texts) -> list[Block]:
@@ -66,14 +69,20 @@ def _latency_charts(folder: Folder, t: Texts) -> list[Block]:
     blocks: list[Block] = []
     for key, late in (("ttft", "first_token_s"), ("e2el", "finish_s")):
         values = [v for r in rows if (v := _seconds(r, late, "arrival_s")) is not None]
-        spec = charts.lines(_cdf(values, key), t(f"axis_{key}"), t("axis_share_requests"), points=False, step=True)
+        spec = charts.lines(
+            _cdf(values, key), t(f"axis_{key}"), t("axis_share_requests"), points=False, step=True
+        )
         if spec is not None:
             middle = sorted(values)[len(values) // 2]
             blocks.append(
                 Chart(
                     t(f"chart_cdf_{key}"),
                     t("sample_requests", n=f"{len(values):,}"),
-                    t("alt_cdf", half=t.milliseconds(1e3 * middle), most=t.milliseconds(1e3 * sorted(values)[int(0.99 * (len(values) - 1))])),
+                    t(
+                        "alt_cdf",
+                        half=t.milliseconds(1e3 * middle),
+                        most=t.milliseconds(1e3 * sorted(values)[int(0.99 * (len(values) - 1))]),
+                    ),
                     spec,
                 )
             )
@@ -84,8 +93,10 @@ def _time_charts(folder: Folder, t: Texts) -> list[Block]:
     epochs = _epochs(folder.tables.get("timeline", []))
     blocks: list[Block] = []
     sample = t("sample_epochs", n=f"{len(epochs):,}")
-    rows = [
-        {"name": t(column), "x": x, "y": y} for column in ("running", "waiting") for x, y in _over_time(epochs, column)
+    rows: list[dict[str, Any]] = [
+        {"name": t(column), "x": x, "y": y}
+        for column in ("running", "waiting")
+        for x, y in _over_time(epochs, column)
     ]
     spec = charts.lines(rows, t("axis_time"), t("axis_requests"), points=False)
     if spec is not None:
@@ -97,9 +108,16 @@ def _time_charts(folder: Folder, t: Texts) -> list[Block]:
     if peak and top > 0:
         held = max(e["blocks"] for e in epochs)
         scale = 100 * float(peak) / held
-        spec = charts.lines([{"name": "kv", "x": x, "y": y * scale} for x, y in used], t("axis_time"), t("axis_kv"), points=False)
+        spec = charts.lines(
+            [{"name": "kv", "x": x, "y": y * scale} for x, y in used],
+            t("axis_time"),
+            t("axis_kv"),
+            points=False,
+        )
         if spec is not None:
-            blocks.append(Chart(t("chart_kv_time"), sample, t("alt_kv_time", peak=t.percent(float(peak))), spec))
+            blocks.append(
+                Chart(t("chart_kv_time"), sample, t("alt_kv_time", peak=t.percent(float(peak))), spec)
+            )
     return blocks
 
 
@@ -107,7 +125,9 @@ def run_document(folder: Folder, t: Texts) -> Document:
     """Brief: what came out and what limits it. Appendix: over time, latencies, the whole summary."""
     s = folder.data
     scenario = common.scenario_facts(folder.texts.get("scenario.resolved.yaml", ""))
-    title = scenario.get("description") or t("run_title", model=scenario.get("model", "?"), gpu=scenario.get("gpu", "?"))
+    title = scenario.get("description") or t(
+        "run_title", model=scenario.get("model", "?"), gpu=scenario.get("gpu", "?")
+    )
     interval = common.intervals(s)
     key = Table(
         [t("metric"), t("predicted"), t("interval")],
@@ -116,7 +136,11 @@ def run_document(folder: Folder, t: Texts) -> Document:
             [t("mean_tpot"), t.milliseconds(s.get("mean_tpot_ms")), interval("mean_tpot_ms", t.milliseconds)],
             [t("p99_ttft"), t.milliseconds(s.get("p99_ttft_ms")), "–"],
             [t("p99_tpot"), t.milliseconds(s.get("p99_tpot_ms")), "–"],
-            [t("output_throughput"), t.number(s.get("output_throughput")), interval("output_throughput", t.number)],
+            [
+                t("output_throughput"),
+                t.number(s.get("output_throughput")),
+                interval("output_throughput", t.number),
+            ],
             [t("resident"), t.number(s.get("resident_conversations")), "–"],
         ],
         numeric={1, 2},
@@ -131,7 +155,10 @@ def run_document(folder: Folder, t: Texts) -> Document:
     lost = [f"{t(k)}: {s[k]:,.0f}" for k in ("rejected", "failed", "cancelled", "in_flight") if s.get(k)]
     brief = [
         Section(t("the_answer"), [Answer(answer), key]),
-        Section(t("the_risk"), [Paragraph(common.trust_text(str(s.get("trust", "?")), t)), *([Bullets(lost)] if lost else [])]),
+        Section(
+            t("the_risk"),
+            [Paragraph(common.trust_text(str(s.get("trust", "?")), t)), *([Bullets(lost)] if lost else [])],
+        ),
         Section(t("how_to_reproduce"), common.reproduction(folder, t)),
     ]
     bound = common.bound_shares({"run": {b: s.get(f"seconds_{b}", 0.0) for b in charts.BOUNDS}})
@@ -143,7 +170,22 @@ def run_document(folder: Folder, t: Texts) -> Document:
         Section(t("over_time"), _time_charts(folder, t)),
         Section(t("latencies"), _latency_charts(folder, t)),
         Section(t("where_time_goes"), where),
-        Section(t("whole_summary"), [Table([t("metric"), t("value")], [[k, t.number(v, 5)] for k, v in s.items() if isinstance(v, (int, float)) and math.isfinite(v)], numeric={1})]),
+        Section(
+            t("whole_summary"),
+            [
+                Table(
+                    [t("metric"), t("value")],
+                    [
+                        [k, t.number(v, 5)]
+                        for k, v in s.items()
+                        if isinstance(v, (int, float)) and math.isfinite(v)
+                    ],
+                    numeric={1},
+                )
+            ],
+        ),
         common.inputs(folder, t),
     ]
-    return Document(title, common.subtitle(scenario, t), brief, [x for x in appendix if x.blocks], common.footer(s, t))
+    return Document(
+        title, common.subtitle(scenario, t), brief, [x for x in appendix if x.blocks], common.footer(s, t)
+    )

@@ -31,25 +31,55 @@ def tune_document(folder: Folder, t: Texts) -> Document:
     changes = [f"{path}={value}" for path, value in (data.get("best") or {}).items()]
     gain = f"{100 * (after / before - 1):+.0f} %" if before and after else "–"
     if changes:
-        answer = t("tune_answer", changes=t.listed(changes), before=t.number(before), after=t.number(after), unit=unit, gain=gain)
+        answer = t(
+            "tune_answer",
+            changes=t.listed(changes),
+            before=t.number(before),
+            after=t.number(after),
+            unit=unit,
+            gain=gain,
+        )
     else:
         answer = t("tune_nothing", before=t.number(before), unit=unit)
-    trials = sorted((r for r in data.get("trials", []) if not r.get("reason")), key=lambda r: -(finite(r.get("capacity")) or 0))
-    bars = [{"name": str(r.get("what", "?")), "value": finite(r.get("capacity")) or 0, "text": t.number(finite(r.get("capacity")))} for r in trials[:12]]
+    trials = sorted(
+        (r for r in data.get("trials", []) if not r.get("reason")),
+        key=lambda r: -(finite(r.get("capacity")) or 0),
+    )
+    bars = [
+        {
+            "name": str(r.get("what", "?")),
+            "value": finite(r.get("capacity")) or 0,
+            "text": t.number(finite(r.get("capacity"))),
+        }
+        for r in trials[:12]
+    ]
     spec = charts.bars(bars, t("axis_sustained", unit=unit))
     picture: list[Block] = []
     if spec is not None:
-        picture = [Chart(t("chart_tune"), t("sample_trials", n=len(trials)), "; ".join(f"{b['name']}: {b['text']}" for b in bars[:5]), spec)]
+        picture = [
+            Chart(
+                t("chart_tune"),
+                t("sample_trials", n=len(trials)),
+                "; ".join(f"{b['name']}: {b['text']}" for b in bars[:5]),
+                spec,
+            )
+        ]
     table = Table(
         [t("change"), t("axis_sustained", unit=unit), t("cause")],
-        [[str(r.get("what", "")), t.number(finite(r.get("capacity"))), str(r.get("cause", ""))] for r in trials],
+        [
+            [str(r.get("what", "")), t.number(finite(r.get("capacity"))), str(r.get("cause", ""))]
+            for r in trials
+        ],
         numeric={1},
     )
     diff = data.get("flag_diff") or ""
     flags = "\n".join(diff) if isinstance(diff, list) else str(diff)
     objectives = [str(o) for o in data.get("objectives", [])]
     brief = [
-        Section(t("the_question"), [Paragraph(t("tune_question", objectives=t.listed(objectives) if objectives else "–"))]),
+        Section(
+            t("the_question"),
+            [Paragraph(t("tune_question", objectives=t.listed(objectives) if objectives else "–"))],
+        ),
         Section(t("the_answer"), [Answer(answer)]),
         Section(t("tune_reproduced"), _reproduced(folder, t)),
         Section(t("flags_to_change"), [Code(flags.rstrip())] if flags.strip() else []),
@@ -61,4 +91,10 @@ def tune_document(folder: Folder, t: Texts) -> Document:
         common.inputs(folder, t),
     ]
     scenario = common.scenario_facts(folder.texts.get("scenario.resolved.yaml", ""))
-    return Document(t("tune_title"), common.subtitle(scenario, t), [s for s in brief if s.blocks], [s for s in appendix if s.blocks], common.footer(data, t))
+    return Document(
+        t("tune_title"),
+        common.subtitle(scenario, t),
+        [s for s in brief if s.blocks],
+        [s for s in appendix if s.blocks],
+        common.footer(data, t),
+    )

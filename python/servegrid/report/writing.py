@@ -78,7 +78,9 @@ def _column(table: Any, name: str) -> list[str]:
     return ["" if value != value else repr(value) for value in table[name].tolist()]
 
 
-def run_report(result: Any, *, form: str = "html", language: str = "en", full: bool = True, date: str = "") -> str:
+def run_report(
+    result: Any, *, form: str = "html", language: str = "en", full: bool = True, date: str = ""
+) -> str:
     """The report of a `servegrid.Result` as text: what `render` makes of the folder of that run."""
     point = result.point
     data = {
@@ -88,7 +90,7 @@ def run_report(result: Any, *, form: str = "html", language: str = "en", full: b
         **{key: point[key] for key in ("trust", "binds", "resident_conversations", "intervals_90")},
     }
     tables = {
-        name: [dict(zip(columns, row)) for row in zip(*(_column(table, c) for c in columns))]
+        name: [dict(zip(columns, row, strict=False)) for row in zip(*(_column(table, c) for c in columns), strict=False)]
         for name, table, columns in (
             ("requests", result.requests, ("outcome", "arrival_s", "first_token_s", "finish_s")),
             ("timeline", result.timeline, ("replica", "start_s", "steps", "first_step_s", "step_growth_s", "running", "waiting", "blocks_used")),

@@ -38,7 +38,9 @@ class Answer:
 
 
 def _title(set_up: SetUp) -> str:
-    return f"{set_up.gpu}, TP {set_up.tp}, {set_up.engine}" + ("" if set_up.weights == "auto" else f", {set_up.weights}")
+    return f"{set_up.gpu}, TP {set_up.tp}, {set_up.engine}" + (
+        "" if set_up.weights == "auto" else f", {set_up.weights}"
+    )
 
 
 def _cost(state: State, set_up: SetUp, result: Result, t: Texts) -> str:
@@ -73,7 +75,13 @@ def _side(state: State, set_up: SetUp, result: Result, t: Texts) -> Side:
         ("what binds", result.binds, ""),
         ("trust", result.trust, ""),
     ]
-    return Side(_title(set_up), verdict=ledger.verdict, rows=rows, cost=_cost(state, set_up, result, t), yaml=result.scenario.yaml)
+    return Side(
+        _title(set_up),
+        verdict=ledger.verdict,
+        rows=rows,
+        cost=_cost(state, set_up, result, t),
+        yaml=result.scenario.yaml,
+    )
 
 
 def _attempt(state: State, set_up: SetUp, times: float) -> Result | str:

@@ -28,7 +28,9 @@ def create_app(token: str) -> Any:
         host = flask.request.host.rsplit(":", 1)[0]
         given = flask.request.args.get("token", "")
         if host not in LOCAL or not hmac.compare_digest(given.encode(), token.encode()):
-            return flask.Response("This page needs the address that `servegrid ui` printed.\n", 403, mimetype="text/plain")
+            return flask.Response(
+                "This page needs the address that `servegrid ui` printed.\n", 403, mimetype="text/plain"
+            )
         return None
 
     @app.after_request
@@ -64,7 +66,9 @@ def create_app(token: str) -> Any:
         side = min(len(state.set_ups), 2 if flask.request.args.get("side") == "B" else 1) - 1
         text = state.scenario(state.set_ups[side]).yaml
         return flask.Response(
-            text, mimetype="application/yaml", headers={"Content-Disposition": 'attachment; filename="scenario.yaml"'}
+            text,
+            mimetype="application/yaml",
+            headers={"Content-Disposition": 'attachment; filename="scenario.yaml"'},
         )
 
     @app.get("/report.html")
