@@ -37,6 +37,8 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
     config.knobs = scenario.knobs;
     config.pool = {num_blocks, scenario.knobs.block_size, blocks_fixed};
     config.swap = swap_of(scenario, options.block_bytes);
+    config.ranks = scenario.parallel.dp;
+    config.stages = scenario.parallel.pp;
     config.pace = engine::pace_of(scenario.speculation, scenario.seed);
     config.index = static_cast<int>(i);
     config.leap = options.leap;
@@ -246,32 +248,7 @@ void Driver::flush_timeline(Ticks before) {
 metrics::RunResult Driver::take_result() {
   metrics::Counters& all = result_.counters;
   for (const engine::Replica& replica : fleet_.replicas) {
-    const metrics::Counters& one = replica.counters();
-    all.requests += one.requests;
-    all.completed += one.completed;
-    all.rejected += one.rejected;
-    all.aborted += one.aborted;
-    all.swapped_out += one.swapped_out;
-    all.swapped_in += one.swapped_in;
-    all.preemptions += one.preemptions;
-    all.blocks_allocated += one.blocks_allocated;
-    all.blocks_freed += one.blocks_freed;
-    all.tokens_generated += one.tokens_generated;
-    all.tokens_prefilled += one.tokens_prefilled;
-    all.tokens_cached += one.tokens_cached;
-    all.tokens_recomputed += one.tokens_recomputed;
-    all.prefix_queries += one.prefix_queries;
-    all.prefix_hits += one.prefix_hits;
-    all.drafts += one.drafts;
-    all.decoded_tokens += one.decoded_tokens;
-    all.accepted_at.resize(std::max(all.accepted_at.size(), one.accepted_at.size()));
-    for (std::size_t i = 0; i < one.accepted_at.size(); ++i) {
-      all.accepted_at[i] += one.accepted_at[i];
-    }
-    all.events += one.events;
-    all.steps += one.steps;
-    all.peak_running = std::max(all.peak_running, one.peak_running);
-    all.peak_waiting = std::max(all.peak_waiting, one.peak_waiting);
+    all += replica.counters();
   }
   flush_timeline(engine::never);
   if (static_cast<std::int64_t>(result_.requests.size()) != source_->total()) {

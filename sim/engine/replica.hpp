@@ -15,7 +15,7 @@
 
 namespace servegrid::engine {
 
-/// The KV pool of a replica.
+/// The KV pool of a replica, all its ranks together.
 struct Pool {
   std::int64_t num_blocks = 0;
   std::int64_t block_tokens = 16;
@@ -62,7 +62,9 @@ struct ReplicaConfig {
   catalog::Knobs knobs;
   Pool pool;
   SwapSpace swap;
-  Pace pace;  // of decoding sequences
+  Pace pace;       // of decoding sequences
+  int ranks = 1;   // of attention data parallelism: a scheduler and a share of the pool each
+  int stages = 1;  // of the pipeline: so many batches are in flight, a step is one round of them
   int index = 0;
   bool leap = true;
 };

@@ -242,6 +242,17 @@ void describe(const Scenario& s, const BlockPool& pool, const Account& a, Ledger
         "at most {}. ",
         longest, pool.longest(rank_blocks, longest));
   }
+  if (s.parallel.pp > 1) {
+    const int depth = s.model.depth();
+    l.note +=
+        fmt::format("The fullest of {} stages holds {} of {} layers and one end of the model. ",
+                    s.parallel.pp, (depth + s.parallel.pp - 1) / s.parallel.pp, depth);
+  }
+  if (s.parallel.dp > 1) {
+    l.note += fmt::format(
+        "Each of {} ranks has a pool of its own of {} tokens: a request must fit one rank. ",
+        s.parallel.dp, l.kv_capacity_tokens / s.parallel.dp);
+  }
   if (hybrid) {
     l.note += fmt::format(
         "Groups of layers share blocks of {} tokens ({} B): a sequence holds {} "

@@ -2,6 +2,7 @@
 // computed from these.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -45,6 +46,34 @@ struct Counters {
   std::int64_t events = 0;                // state-machine events, steps
   std::int64_t steps = 0;
   std::int64_t peak_running = 0, peak_waiting = 0;
+
+  /// Of another scheduler: sums, and the larger of the peaks.
+  Counters& operator+=(const Counters& one) {
+    requests += one.requests;
+    completed += one.completed;
+    rejected += one.rejected;
+    aborted += one.aborted;
+    swapped_out += one.swapped_out;
+    swapped_in += one.swapped_in;
+    preemptions += one.preemptions;
+    blocks_allocated += one.blocks_allocated;
+    blocks_freed += one.blocks_freed;
+    tokens_generated += one.tokens_generated;
+    tokens_prefilled += one.tokens_prefilled;
+    tokens_cached += one.tokens_cached;
+    tokens_recomputed += one.tokens_recomputed;
+    prefix_queries += one.prefix_queries;
+    prefix_hits += one.prefix_hits;
+    drafts += one.drafts;
+    decoded_tokens += one.decoded_tokens;
+    accepted_at.resize(std::max(accepted_at.size(), one.accepted_at.size()));
+    for (std::size_t i = 0; i < one.accepted_at.size(); ++i) accepted_at[i] += one.accepted_at[i];
+    events += one.events;
+    steps += one.steps;
+    peak_running = std::max(peak_running, one.peak_running);
+    peak_waiting = std::max(peak_waiting, one.peak_waiting);
+    return *this;
+  }
 };
 
 struct RunResult {

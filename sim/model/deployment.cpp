@@ -96,6 +96,24 @@ void check_fabric(const Deployment& d) {
   }
 }
 
+// Backends that move tokens between ranks need ranks to move them between.
+void check_all_to_all(const Deployment& d) {
+  using catalog::AllToAll;
+  if (d.all_to_all == AllToAll::automatic) return;
+  const catalog::Parallelism& p = d.parallel;
+  if (p.dp == 1) {
+    throw InputError(
+        "an all-to-all backend moves tokens between the ranks of attention data parallelism: dp 1 "
+        "has one rank only; use auto, or dp > 1");
+  }
+  if (d.all_to_all != AllToAll::gather && p.ep != p.tp * p.dp) {
+    throw InputError(
+        fmt::format("DeepEP spreads the experts over all GPUs of a stage: ep {} is not tp {} x dp "
+                    "{} = {}",
+                    p.ep, p.tp, p.dp, p.tp * p.dp));
+  }
+}
+
 void check_speculation(const Deployment& d) {
   if (!d.speculation.on()) return;
   if (d.parallel.pp > 1) {
@@ -196,6 +214,7 @@ Deployment draft_of(const Deployment& d) {
 
 void check(const Deployment& deployment) {
   check_parallelism(deployment);
+  check_all_to_all(deployment);
   check_speculation(deployment);
   check_fabric(deployment);
   check_engine(deployment);

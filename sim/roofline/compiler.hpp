@@ -27,6 +27,7 @@ class Compiler {
   void state(const std::string& name, double state_bytes, double flops_per_token, double count);
   void mlp(const catalog::Mlp& m, double count);
   void experts(const catalog::Mlp& m, double count);
+  void exchange(const catalog::Mlp& m, double count);
   void communication(const catalog::LayerGroup& g, double count);
   void gemm(const std::string& name, const Precision& p, double n, double k, Rows rows,
             double count);

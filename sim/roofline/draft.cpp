@@ -22,6 +22,7 @@ void rename(Table& t) {
   }
   for (auto& op : t.states) rename(op.label);
   for (auto& op : t.moes) rename(op.label);
+  for (auto& x : t.exchanges) rename(x.label);
   for (Label* label : {&t.elementwise, &t.all_reduce, &t.all_to_all}) rename(*label);
 }
 

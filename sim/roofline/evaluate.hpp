@@ -150,7 +150,7 @@ template <class Sink>
 void emit_experts(const Table& t, const catalog::ServingCosts& c, const Shape& s, double pf,
                   Sink&& sink) {
   for (const auto& e : t.moes) {
-    const double pairs = s.group_tokens * e.pairs_per_token;
+    const double pairs = s.group_tokens * e.pairs_per_token * t.imbalance;
     // Distinct experts expected for s T random tokens (s < 1: skewed routing), never more than
     // pairs.
     const double random =
@@ -183,10 +183,16 @@ void emit_collectives(const Table& t, const Shape& s, double pf, Sink&& sink) {
   }
   if (t.all_to_alls > 0) {
     const double latency = t.all_to_alls * t.all_to_all_channel.latency;
-    const double bytes = t.all_to_all_bytes * s.tokens;
+    const double bytes = t.all_to_all_bytes * s.tokens * t.imbalance;
     sink(Emitted{t.all_to_all, t.all_to_alls,
                  pf * (latency + bytes / t.all_to_all_channel.bandwidth), pf * latency, 0, 0, bytes,
                  Bound::fabric});
+  }
+  for (const auto& x : t.exchanges) {
+    const double bytes = x.bytes * (x.of_group ? s.group_tokens : s.tokens * t.imbalance);
+    const double latency = pf * x.count * x.channel.latency;
+    sink(Emitted{x.label, x.count, latency + pf * x.count * bytes / x.channel.bandwidth, latency, 0,
+                 0, x.count * bytes, Bound::fabric});
   }
   if (t.sends > 0) {
     const double bytes = t.send_bytes * s.tokens;

@@ -37,6 +37,7 @@ Compiler::Compiler(const model::Deployment& d, const Fits& fits)
       queries_(static_cast<double>(d.speculation.verified)) {
   table_.tp = d.parallel.tp;
   table_.dp = d.parallel.dp;
+  table_.imbalance = d.parallel.expert_imbalance;
   table_.pp = d.parallel.pp;
   const int depth = d.model.depth();
   // The slowest stage sets the pace: a depth that pp does not divide costs whole layers.
@@ -174,7 +175,9 @@ void Compiler::communication(const catalog::LayerGroup& g, double count) {
     // MiniMax M2 normalises q and k over all heads: two more reductions, of latency only.
     if (qk_norm_across_heads()) table_.latency_all_reduces += 2 * count;
   }
-  if (moe && table_.dp > 1) {
+  if (moe && table_.dp > 1 && d_.all_to_all != catalog::AllToAll::automatic) {
+    exchange(g.mlp, count);
+  } else if (moe && table_.dp > 1) {
     // Dispatch and combine: a rank's tokens go to at most k expert groups, all ranks of each.
     const int ep = std::max(1, d_.parallel.ep);
     const double copies =

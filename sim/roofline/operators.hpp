@@ -66,6 +66,15 @@ struct MoeOp {
   double pairs_per_token = 0;                   // k / EP
 };
 
+/// Tokens on their way to experts or back, through a backend that was asked for.
+struct Exchange {
+  Label label;
+  double count = 0;
+  double bytes = 0;       // a token and time
+  bool of_group = false;  // tokens of all ranks; else of one
+  Channel channel;
+};
+
 struct Table {
   std::vector<GemmOp> gemms;
   std::vector<AttentionOp> attention;
@@ -81,6 +90,8 @@ struct Table {
   Label all_to_all;
   double all_to_alls = 0, all_to_all_bytes = 0;  // per token of a rank
   Channel all_to_all_channel;
+  std::vector<Exchange> exchanges;
+  double imbalance = 1;  // pairs of the busiest expert rank over the mean
   double sends = 0, send_bytes = 0;
   Channel send_channel;
 

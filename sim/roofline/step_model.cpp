@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <type_traits>
+#include <unordered_map>
 
 #include "roofline/evaluate.hpp"
 #include "roofline/fits.hpp"
@@ -26,7 +27,16 @@ struct Share {
     sum += x;
     largest = std::max(largest, x);
   }
-  [[nodiscard]] double of(int dp, int pp) const { return std::max(sum / dp, largest) / pp; }
+  [[nodiscard]] double of(int dp) const { return std::max(sum / dp, largest); }
+};
+
+/// What a step is asked to do: by a replica whose ranks are evenly loaded, or by one rank of it.
+struct Work {
+  std::span<const PrefillChunk> chunks;
+  std::int64_t sequences = 0;
+  ContextTokens context{};
+  bool rank = false;
+  std::int64_t rows = 0;  // of all ranks
 };
 
 struct SecondsSink {
@@ -103,6 +113,8 @@ struct StepModel::Impl {
   std::optional<Table> draft;
   catalog::ServingCosts costs;
   std::array<Ticks, max_context_classes> per_token{};
+  std::array<Ticks, max_context_classes> per_token_of_rank{};       // of the rank's own context
+  mutable std::unordered_map<std::uint64_t, DecodeCost> rank_memo;  // looked up, not iterated
   mutable std::vector<DecodeCost> memo;  // by number of sequences; base 0 = not computed yet
 
   Impl(const model::Deployment& d, const std::string& fit_file)
@@ -123,17 +135,19 @@ struct StepModel::Impl {
     add(table, 1);
     if (draft) add(*draft, static_cast<double>(s.passes));
     for (std::size_t c = 0; c < per_token.size(); ++c) per_token[c] = to_ticks(coefficients[c]);
+    for (std::size_t c = 0; c < per_token.size(); ++c) {
+      per_token_of_rank[c] = to_ticks(coefficients[c] * table.dp);
+    }
   }
 
   /// Rows that a step of so many tokens runs: a CUDA graph has the size it was captured at.
+  [[nodiscard]] double fullest_share(double tokens) const;
   [[nodiscard]] double graph_rows(double tokens, bool prefill) const;
-  void add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const;
+  void add_prefill(const Work& work, Shape& s) const;
   /// `queries`: tokens of each decoding sequence.
-  [[nodiscard]] Shape shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-                            const ContextTokens& context, std::int64_t queries) const;
+  [[nodiscard]] Shape shape(const Work& work, std::int64_t queries) const;
   template <class Sink>
-  void each(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-            const ContextTokens& context, Sink&& sink) const;
+  void each(const Work& work, Sink&& sink) const;
 };
 
 double StepModel::Impl::graph_rows(double tokens, bool prefill) const {
@@ -147,23 +161,34 @@ double StepModel::Impl::graph_rows(double tokens, bool prefill) const {
 // The step of the model, then the draft's passes: the first over all tokens that were verified (and
 // over prompts), the others over what it drafts.
 template <class Sink>
-void StepModel::Impl::each(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-                           const ContextTokens& context, Sink&& sink) const {
+void StepModel::Impl::each(const Work& work, Sink&& sink) const {
   const catalog::Speculation& s = deployment.speculation;
-  evaluate(table, costs, shape(chunks, sequences, context, s.verified), sink);
+  evaluate(table, costs, shape(work, s.verified), sink);
   if (!draft) return;
-  evaluate(*draft, costs, shape(chunks, sequences, context, s.verified), sink);
-  if (s.passes < 2 || sequences == 0) return;
+  evaluate(*draft, costs, shape(work, s.verified), sink);
+  if (s.passes < 2 || work.sequences == 0) return;
+  Work later = work;
+  later.chunks = {};
+  later.rows = work.rows * s.rows / s.verified;
   Repeated<std::remove_reference_t<Sink>> repeated{sink, static_cast<double>(s.passes - 1)};
-  evaluate(*draft, costs, shape({}, sequences, context, s.rows), repeated);
+  evaluate(*draft, costs, shape(later, s.rows), repeated);
 }
 
-void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s) const {
+// Of the chunks of a round of the pipeline, one micro-batch holds at most a step's token budget;
+// the fullest one sets the pace. Without a budget it holds them all.
+double StepModel::Impl::fullest_share(double tokens) const {
+  if (table.pp == 1 || tokens <= 0) return 1;
+  const auto budget = static_cast<double>(deployment.step_tokens);
+  const double share = budget > 0 ? std::min(1.0, budget / tokens) : 1.0;
+  return std::max(share, 1.0 / table.pp);
+}
+
+void StepModel::Impl::add_prefill(const Work& work, Shape& s) const {
   const std::size_t classes = table.windows.size() + 1;
-  const int dp = table.dp, pp = table.pp;
+  const int dp = work.rank ? 1 : table.dp;
   Share tokens, context;
   std::array<std::array<Share, 3>, max_context_classes> sums{};
-  for (const auto& chunk : chunks) {
+  for (const auto& chunk : work.chunks) {
     const auto q = static_cast<double>(chunk.tokens), cached = static_cast<double>(chunk.cached);
     tokens.add(q);
     context.add(q + cached);
@@ -175,37 +200,39 @@ void StepModel::Impl::add_prefill(std::span<const PrefillChunk> chunks, Shape& s
       sums[c][2].add(q + (c == 0 ? cached : std::min(cached, window)));
     }
   }
+  const double share = fullest_share(tokens.of(dp));
   for (std::size_t c = 0; c < classes; ++c) {
-    s.prefill[c] = {sums[c][0].of(dp, pp), sums[c][1].of(dp, pp), sums[c][2].of(dp, pp)};
+    s.prefill[c] = {share * sums[c][0].of(dp), share * sums[c][1].of(dp),
+                    share * sums[c][2].of(dp)};
   }
-  s.holds_prefill = !chunks.empty();
-  s.prefill_tokens = tokens.of(dp, pp);
-  s.prefill_context = context.of(dp, pp);
-  s.prompts = std::ceil(static_cast<double>(chunks.size()) / dp);
-  s.group_tokens += tokens.sum;
+  s.holds_prefill = !work.chunks.empty();
+  s.prefill_tokens = share * tokens.of(dp);
+  s.prefill_context = share * context.of(dp);
+  s.prompts = std::ceil(static_cast<double>(work.chunks.size()) / dp);
+  s.group_tokens += share * tokens.sum;
 }
 
-Shape StepModel::Impl::shape(std::span<const PrefillChunk> chunks, std::int64_t sequences,
-                             const ContextTokens& context, std::int64_t queries) const {
-  const int dp = table.dp, pp = table.pp;
+Shape StepModel::Impl::shape(const Work& work, std::int64_t queries) const {
+  const int dp = work.rank ? 1 : table.dp, pp = table.pp;
   Shape s;
-  const auto n = static_cast<double>(sequences);
+  const auto n = static_cast<double>(work.sequences);
   const auto q = static_cast<double>(queries);
-  s.group_tokens = n * q;
-  add_prefill(chunks, s);
-  s.group_tokens = split(s.group_tokens, pp);
+  s.group_tokens = split(n * q, pp);
+  add_prefill(work, s);
+  if (work.rank)
+    s.group_tokens = std::max(s.group_tokens, split(static_cast<double>(work.rows), pp));
   s.decode = split(split(n, pp), dp);
   s.decode_rows = s.decode * q;
   // vLLM captures by tokens, the others by sequences.
-  s.tokens = chunks.empty() && !deployment.graphs_hold_prefill
+  s.tokens = work.chunks.empty() && !deployment.graphs_hold_prefill
                  ? q * graph_rows(s.decode, false)
-                 : graph_rows(s.decode_rows + std::ceil(s.prefill_tokens), !chunks.empty());
+                 : graph_rows(s.decode_rows + std::ceil(s.prefill_tokens), s.holds_prefill);
   double sampled = n * q;
-  for (const auto& chunk : chunks) sampled += chunk.samples ? 1 : 0;
+  for (const auto& chunk : work.chunks) sampled += chunk.samples ? 1 : 0;
   s.sampled = split(split(sampled, pp), dp);
-  s.host_sequences = (n + static_cast<double>(chunks.size())) / dp;
+  s.host_sequences = (n + static_cast<double>(work.chunks.size())) / dp;
   for (std::size_t c = 0; c < s.context.size(); ++c) {
-    s.context[c] = static_cast<double>(context[c]) / (dp * pp);
+    s.context[c] = static_cast<double>(work.context[c]) / (dp * pp);
   }
   return s;
 }
@@ -228,7 +255,7 @@ DecodeCost StepModel::decode(std::int64_t sequences) const {
   const auto i = static_cast<std::size_t>(sequences);
   if (i < memo.size() && memo[i].base > 0) return memo[i];
   SecondsSink sum;
-  impl_->each({}, sequences, {}, sum);
+  impl_->each(Work{{}, sequences, {}}, sum);
   const DecodeCost cost{std::max<Ticks>(1, to_ticks(sum.seconds)), impl_->per_token};
   if (sequences <= memo_limit) {
     if (i >= memo.size()) memo.resize(std::max(i + 1, 2 * memo.size()));
@@ -240,7 +267,28 @@ DecodeCost StepModel::decode(std::int64_t sequences) const {
 Ticks StepModel::mixed(std::span<const PrefillChunk> chunks, std::int64_t sequences,
                        const ContextTokens& context) const {
   SecondsSink sum;
-  impl_->each(chunks, sequences, context, sum);
+  impl_->each(Work{chunks, sequences, context}, sum);
+  return std::max<Ticks>(1, to_ticks(sum.seconds));
+}
+
+DecodeCost StepModel::decode_rank(std::int64_t sequences, std::int64_t rows) const {
+  if (sequences <= 0) throw RunError("a decode step needs at least one sequence");
+  constexpr std::size_t memo_limit = 1 << 20;
+  auto& memo = impl_->rank_memo;
+  const auto key = static_cast<std::uint64_t>(sequences) << 32 | static_cast<std::uint64_t>(rows);
+  if (const auto it = memo.find(key); it != memo.end()) return it->second;
+  SecondsSink sum;
+  impl_->each(Work{{}, sequences, {}, true, rows}, sum);
+  const DecodeCost cost{std::max<Ticks>(1, to_ticks(sum.seconds)), impl_->per_token_of_rank};
+  if (memo.size() >= memo_limit) memo.clear();
+  memo.emplace(key, cost);
+  return cost;
+}
+
+Ticks StepModel::mixed_rank(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                            const ContextTokens& context, std::int64_t rows) const {
+  SecondsSink sum;
+  impl_->each(Work{chunks, sequences, context, true, rows}, sum);
   return std::max<Ticks>(1, to_ticks(sum.seconds));
 }
 
@@ -260,19 +308,20 @@ std::int64_t StepModel::arrival_poll_steps() const {
 StepBreakdown StepModel::explain(const Batch& batch) const {
   StepBreakdown out;
   ExplainSink sink{out};
-  impl_->each(batch.prefill, batch.sequences, batch.context, sink);
+  impl_->each(Work{batch.prefill, batch.sequences, batch.context}, sink);
   return out;
 }
 
 StepTotals StepModel::totals(const Batch& batch) const {
   StepTotals out;
-  impl_->each(batch.prefill, batch.sequences, batch.context, TotalsSink{out});
+  impl_->each(Work{batch.prefill, batch.sequences, batch.context}, TotalsSink{out});
   return out;
 }
 
 void StepModel::set_costs(const catalog::ServingCosts& costs) {
   impl_->costs = costs;
   impl_->memo.clear();
+  impl_->rank_memo.clear();
 }
 
 const catalog::ServingCosts& StepModel::costs() const {

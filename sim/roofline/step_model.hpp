@@ -56,6 +56,9 @@ class StepModel final : public StepTimes {
   [[nodiscard]] DecodeCost decode(std::int64_t sequences) const override;
   [[nodiscard]] Ticks mixed(std::span<const PrefillChunk> chunks, std::int64_t sequences,
                             const ContextTokens& context) const override;
+  [[nodiscard]] DecodeCost decode_rank(std::int64_t sequences, std::int64_t rows) const override;
+  [[nodiscard]] Ticks mixed_rank(std::span<const PrefillChunk> chunks, std::int64_t sequences,
+                                 const ContextTokens& context, std::int64_t rows) const override;
   [[nodiscard]] Ticks first_token_delay() const override;
   [[nodiscard]] double first_token_steps() const override;
   [[nodiscard]] std::int64_t arrival_poll_steps() const override;

@@ -41,6 +41,17 @@ class StepTimes {
   /// tokens together.
   [[nodiscard]] virtual Ticks mixed(std::span<const PrefillChunk> chunks, std::int64_t sequences,
                                     const ContextTokens& context) const = 0;
+  /// The same for one rank of attention data parallelism: sequences and chunks are its own; `rows`
+  /// are the tokens of the step on all ranks together, which the experts see.
+  [[nodiscard]] virtual DecodeCost decode_rank(std::int64_t sequences,
+                                               std::int64_t /*rows*/) const {
+    return decode(sequences);
+  }
+  [[nodiscard]] virtual Ticks mixed_rank(std::span<const PrefillChunk> chunks,
+                                         std::int64_t sequences, const ContextTokens& context,
+                                         std::int64_t /*rows*/) const {
+    return mixed(chunks, sequences, context);
+  }
   /// TTFT reporting: ticks added to a first token, and steps of the current duration added (client
   /// and stream costs).
   [[nodiscard]] virtual Ticks first_token_delay() const = 0;

@@ -21,8 +21,8 @@ bool names_load(const std::string& path) {
 }
 
 bool names_load_or_gpus(const std::string& path) {
-  return names_load(path) || path.rfind("replica.", 0) == 0 || path == "replicas" ||
-         path.rfind("engine.speculative_", 0) == 0;
+  return names_load(path) || path.rfind("replica.", 0) == 0 || path == "replica" ||
+         path == "replicas" || path.rfind("engine.speculative_", 0) == 0;
 }
 
 // A row for values that are no scenario.

@@ -115,6 +115,7 @@ std::string parallel_text(const catalog::Parallelism& p) {
   if (p.pp > 1) text += fmt::format(", PP {}", p.pp);
   if (p.ep > 1) text += fmt::format(", EP {}", p.ep);
   if (p.dp > 1) text += fmt::format(", DP {}", p.dp);
+  if (p.expert_imbalance > 1) text += fmt::format(", imbalance {}", p.expert_imbalance);
   return text;
 }
 

@@ -177,6 +177,29 @@ def test_schedulers(bench):
         bench.check(knob.split("=")[0] in err, f"Orca has no {knob}")
 
 
+def test_speculation_and_parallelism(bench):
+    points = bench.json(0, "compare", "deepseek_mtp", "--set", "workload.requests=64")["points"]
+    of = {(p["set_up"].split("mtp x")[1] if "mtp x" in p["set_up"] else "0", p["users"]): p["summary"] for p in points}
+    bench.check(of["2", 8]["mean_tpot_ms"] < of["1", 8]["mean_tpot_ms"] < of["0", 8]["mean_tpot_ms"],
+                "drafts that are mostly accepted make tokens come faster")
+    bench.check(abs(of["1", 8]["spec_decode_acceptance_length"] - 1.85) < 0.02, "1.85 tokens a step")
+    bench.check(all("spec_decode_num_drafts" not in s for (k, _), s in of.items() if k == "0"), "none without drafts")
+    drawn = bench.json(0, "run", "llama70b_draft_model")
+    bench.check("unvalidated: speculative decoding" in drawn["trust"], "trust says what nobody has measured")
+    again = bench.json(0, "run", "llama70b_draft_model", "--set", "seed=2")
+    bench.check(again["summary"]["mean_tpot_ms"] != drawn["summary"]["mean_tpot_ms"], "another seed draws anew")
+    ranks = "replica={gpu: h200, tp: 1, dp: 8, ep: 8}"
+    run = ["run", "deepseek_attention_dp", "--set", ranks, "--set", "workload.requests=100"]
+    leap, step = bench.json(0, *run), bench.json(0, *run, "--no-leap")
+    bench.check(leap["summary"] == step["summary"], "ranks leap as they step")
+    piped = bench.json(0, "run", "llama405b_pipeline", "--set", "workload.requests=32")
+    bench.check("unvalidated: pipeline stages" in piped["trust"], "so does a pipeline")
+    _, err = bench.exits(2, "run", "deepseek_mtp", "--set", "speculation=null")
+    bench.check("acceptance" in err, "acceptance is asked for")
+    _, err = bench.exits(2, "run", "deepseek_attention_dp", "--set", "engine.moe_a2a_backend=deepep")
+    bench.check("dp 1" in err, "nobody to exchange with")
+
+
 def test_conversations(bench):
     run = bench.json(0, "run", "--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "bf16",
                      "--turns", "4", "--history", "2000", "--turn-input", "200", "--osl", "50",

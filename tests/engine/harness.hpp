@@ -12,7 +12,7 @@ class ToyTimes final : public roofline::StepTimes {
  public:
   Ticks base = 10, per_sequence = 0;
   std::array<Ticks, roofline::max_context_classes> per_token{};
-  Ticks prefill_base = 10, per_prefill_token = 0, delay = 0;
+  Ticks prefill_base = 10, per_prefill_token = 0, delay = 0, per_group_row = 0;
   Ticks per_sample = 1;  // for each prompt that a step completes
   double steps_added = 0;
   std::int64_t poll = 1;
@@ -28,6 +28,17 @@ class ToyTimes final : public roofline::StepTimes {
     for (const auto& c : chunks) t += per_prefill_token * c.tokens + (c.samples ? per_sample : 0);
     for (std::size_t c = 0; c < context.size(); ++c) t += per_token[c] * context[c];
     return t;
+  }
+  // Of one rank: the tokens of the others count one tick each.
+  [[nodiscard]] roofline::DecodeCost decode_rank(std::int64_t n, std::int64_t rows) const override {
+    roofline::DecodeCost cost = decode(n);
+    cost.base += per_group_row * rows;
+    return cost;
+  }
+  [[nodiscard]] Ticks mixed_rank(std::span<const roofline::PrefillChunk> chunks, std::int64_t n,
+                                 const roofline::ContextTokens& context,
+                                 std::int64_t rows) const override {
+    return mixed(chunks, n, context) + per_group_row * rows;
   }
   [[nodiscard]] Ticks first_token_delay() const override { return delay; }
   [[nodiscard]] double first_token_steps() const override { return steps_added; }

@@ -140,6 +140,13 @@ Scenario random_scenario(std::uint32_t seed) {
   if (d.one_in(3) && (has_priorities || s.config.policy == catalog::Policy::trtllm)) {
     random_pace(d, s);
   }
+  if (d.one_in(3)) {  // ranks of attention data parallelism
+    s.config.ranks = static_cast<int>(d.in(2, 4));
+    s.config.pool.num_blocks *= s.config.ranks;
+    k.rank_balance = static_cast<catalog::RankBalance>(d.in(0, 3));
+    s.times.per_group_row = d.in(0, 1);
+  }
+  if (d.one_in(8)) s.config.stages = static_cast<int>(d.in(2, 4));
   std::int64_t longest = d.one_in(8) ? 300 : 40;
   if (d.one_in(50)) {  // outputs beyond SGLang's clip of 4096, ratios that decay to their minimum
     longest = d.in(1000, 6000);
@@ -189,7 +196,7 @@ void check_conservation(const Scenario& s, const Outcome& o) {
   for (const auto& e : o.epochs) {
     steps += e.steps;
     CHECK(e.blocks_used <= s.config.pool.num_blocks);
-    CHECK(e.running <= s.config.knobs.max_num_seqs);
+    CHECK(e.running <= s.config.ranks * s.config.knobs.max_num_seqs);
   }
   CHECK(steps == c.steps);
 }
@@ -197,6 +204,7 @@ void check_conservation(const Scenario& s, const Outcome& o) {
 // First admissions happen in the order of arrival, within a class where there are priorities.
 void check_fcfs(const Scenario& s, const Outcome& o) {
   const bool sglang = s.config.policy == catalog::Policy::sglang;
+  if (s.config.ranks > 1) return;  // each rank has a queue of its own
   if (sglang && s.config.knobs.longest_prefix && s.config.knobs.enable_prefix_caching) return;
   std::map<int, std::int64_t> last;
   for (const auto& line : o.lines) {
@@ -272,7 +280,7 @@ TEST_CASE("a slower GPU is slower by as much, for a batch at once", "[property]"
     ToyTimes& t = s.times;
     for (Ticks* time : {&t.base, &t.per_sequence, &t.prefill_base, &t.per_prefill_token, &t.delay,
                         &t.per_token[0], &t.per_token[1], &t.per_token[2], &t.per_sample,
-                        &s.config.swap.per_block}) {
+                        &t.per_group_row, &s.config.swap.per_block}) {
       *time *= 3;
     }
     const Outcome slow = run(s, true);
