@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 add_library(servegrid INTERFACE)
 add_library(servegrid::servegrid ALIAS servegrid)
 set(_modules)
-foreach(m units catalog model roofline memory workload engine metrics cluster jobs study calibrate validate)
+foreach(m units catalog model roofline memory workload engine metrics cluster jobs import study plan calibrate validate)
   if(TARGET servegrid_${m})
     list(APPEND _modules servegrid_${m})
   endif()
@@ -22,7 +22,7 @@ if(TARGET servegrid_simgrid)
 endif()
 install(DIRECTORY sim/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/servegrid FILES_MATCHING PATTERN "*.hpp"
         PATTERN cli EXCLUDE)
-install(DIRECTORY hw_profiles models engines scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/servegrid)
+install(DIRECTORY hw_profiles models engines presets plans scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/servegrid)
 install(EXPORT servegrid NAMESPACE servegrid:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/servegrid
         FILE servegrid-targets.cmake)
 configure_package_config_file(cmake/servegrid-config.cmake.in ${PROJECT_BINARY_DIR}/servegrid-config.cmake

@@ -44,6 +44,8 @@ std::string what_is(const std::string& kind) {
   if (kind == "models") return "model";
   if (kind == "engines") return "engine";
   if (kind == "hw_profiles/prices") return "price sheet";
+  if (kind == "presets") return "preset";
+  if (kind == "plans") return "plan";
   return "scenario";
 }
 

@@ -6,13 +6,11 @@
 #include <cmath>
 
 #include "catalog/reader.hpp"
+#include "catalog/relative.hpp"
 #include "catalog/tree.hpp"
 
 namespace servegrid::catalog {
 
-namespace {
-
-/// Factor of a relative value: "+20%", "-10 %", "x1.5"; 0 when `text` is none.
 double relative_factor(std::string_view text) {
   double number = 0;
   if (text.size() > 1 && text.front() == 'x') {
@@ -27,13 +25,18 @@ double relative_factor(std::string_view text) {
   return used > 0 && (rest == "%" || rest == " %") && number > -100 ? 1 + number / 100 : 0;
 }
 
-/// "8 TB/s" scaled by 1.1 is "8.8 TB/s"; empty when `text` does not start with a number.
 std::string scaled(std::string_view text, double factor) {
   double number = 0;
   const std::size_t used = units::scan_number(text, number);
   if (used == 0 || !std::isfinite(number)) return {};
-  return fmt::format("{:.15g}{}", number * factor, text.substr(used));
+  const std::string_view written = text.substr(0, used), unit = text.substr(used);
+  const bool counted = written.find_first_not_of("0123456789") == std::string_view::npos &&
+                       (unit.empty() || unit == " tokens" || unit == " token");
+  const double value = counted ? std::round(number * factor) : number * factor;
+  return fmt::format("{:.15g}{}", value, unit);
 }
+
+namespace {
 
 std::vector<std::string> steps_of(const std::string& path) {
   std::vector<std::string> out;

@@ -1,4 +1,4 @@
-// Value -> typed structs, one loader a kind of file. Private to the catalog.
+// Value -> typed structs, one loader a kind of file. For the catalog and the readers of plans.
 #pragma once
 
 #include <string>
@@ -18,6 +18,9 @@ Gpu load_gpu(const Value& v, const std::string& name, const std::string& file);
 Model load_model(const Value& v, const std::string& name, const std::string& file);
 EngineProfile load_engine(const Value& v, const std::string& name, const std::string& file);
 PriceSheet load_prices(const Value& v, const std::string& name, const std::string& file);
+
+/// "1409 USD/month", "2.59 USD/h", "9000 USD/year" -> a month. A bare number is an error.
+double load_money(const Value& v, const std::string& currency);
 
 /// Knobs of `v` (a map) by the engine's own names over `knobs`. `skip` are keys that are no knobs
 /// ("profile", "memory_at_least"). kv_cache_dtype "auto" is bf16. Throws InputError for a knob the

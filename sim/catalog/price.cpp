@@ -12,31 +12,6 @@ namespace servegrid::catalog {
 
 namespace {
 
-/// "1409 USD/month", "2.59 USD/h" -> a month. A bare number is an error.
-double load_money(const Value& v, const std::string& currency) {
-  const std::string text = v.text();
-  double number = 0;
-  const std::size_t used = units::scan_number(text, number);
-  const auto fix = fmt::format("write it as '1409 {0}/month' or '2.59 {0}/h'", currency);
-  if (used == 0 || !std::isfinite(number)) {
-    throw v.error(fmt::format("expected a price, got '{}' ({})", printable(text), fix));
-  }
-  if (number < 0) throw v.error(fmt::format("a price of '{}' is negative", printable(text)));
-  std::string unit = text.substr(used);
-  unit.erase(0, unit.find_first_not_of(' '));
-  if (unit.empty()) throw v.error(fmt::format("a price needs currency and period ({})", fix));
-  double months = 0;
-  if (unit == currency + "/month") months = 1;
-  if (unit == currency + "/h" || unit == currency + "/hour") months = hours_per_month;
-  if (unit == currency + "/year") months = 1.0 / 12;
-  if (months == 0) {
-    throw v.error(
-        fmt::format("'{}' is not a price in the sheet's currency ({})", printable(unit), fix));
-  }
-  if (number * months > 1e12) throw v.error("is too large a price");
-  return number * months;
-}
-
 Offer load_offer(const Value& v, const std::string& currency) {
   Offer o;
   o.gpu = word(v.at("gpu"));
@@ -69,6 +44,30 @@ Offer load_offer(const Value& v, const std::string& currency) {
 }
 
 }  // namespace
+
+double load_money(const Value& v, const std::string& currency) {
+  const std::string text = v.text();
+  double number = 0;
+  const std::size_t used = units::scan_number(text, number);
+  const auto fix = fmt::format("write it as '1409 {0}/month' or '2.59 {0}/h'", currency);
+  if (used == 0 || !std::isfinite(number)) {
+    throw v.error(fmt::format("expected a price, got '{}' ({})", printable(text), fix));
+  }
+  if (number < 0) throw v.error(fmt::format("a price of '{}' is negative", printable(text)));
+  std::string unit = text.substr(used);
+  unit.erase(0, unit.find_first_not_of(' '));
+  if (unit.empty()) throw v.error(fmt::format("a price needs currency and period ({})", fix));
+  double months = 0;
+  if (unit == currency + "/month") months = 1;
+  if (unit == currency + "/h" || unit == currency + "/hour") months = hours_per_month;
+  if (unit == currency + "/year") months = 1.0 / 12;
+  if (months == 0) {
+    throw v.error(
+        fmt::format("'{}' is not a price in the sheet's currency ({})", printable(unit), fix));
+  }
+  if (number * months > 1e12) throw v.error("is too large a price");
+  return number * months;
+}
 
 PriceSheet load_prices(const Value& v, const std::string& name, const std::string& file) {
   PriceSheet sheet;

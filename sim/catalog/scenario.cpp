@@ -7,6 +7,7 @@
 
 #include "catalog/load.hpp"
 #include "catalog/names.hpp"
+#include "catalog/relative.hpp"
 #include "catalog/scenario_load.hpp"
 #include "catalog/tree.hpp"
 
@@ -144,12 +145,31 @@ void check_runs(const Value& at, const Scenario& s) {
   }
 }
 
-void load_engine_part(const Value& engine, const Catalog& catalog, const Overrides& overrides,
+/// Knobs written as "x2" or "+20%" become so much of the engine's default on that GPU.
+Value with_defaults(const Value& engine, const Knobs& defaults, Policy policy) {
+  Value out = engine;
+  for (const auto& [knob, value] : write_knobs(defaults, policy)) {
+    const Value x = out.find(knob);
+    if (!x.present() || !x.is_scalar()) continue;
+    const double factor = relative_factor(x.text());
+    if (factor <= 0) continue;
+    const std::string changed = scaled(value, factor);
+    if (changed.empty() || value == "0") {
+      throw x.error(fmt::format("the default of {}, '{}', is no number to change by {}", knob, value,
+                                printable(x.text())));
+    }
+    out.set(knob, changed, x.path() + "=" + x.text());
+  }
+  return out;
+}
+
+void load_engine_part(const Value& written, const Catalog& catalog, const Overrides& overrides,
                       Scenario& s) {
-  const Value profile = engine.is_map() ? engine.at("profile") : engine;
+  const Value profile = written.is_map() ? written.at("profile") : written;
   s.engine = located(profile, [&] { return catalog.engine(word(profile), overrides); });
   check_runs(profile, s);
   Knobs& k = s.knobs = s.engine.defaults_on(s.gpu);
+  const Value engine = written.is_map() ? with_defaults(written, k, s.engine.policy) : written;
   if (engine.is_map()) {
     std::vector<std::string> other = speculation_keys(s.engine.policy);
     other.emplace_back("profile");

@@ -1,4 +1,4 @@
-// Pieces of reading a scenario. Private to the catalog.
+// Pieces of reading a scenario. For the catalog and the readers of plans.
 #pragma once
 
 #include <string>
@@ -36,6 +36,8 @@ void read_overrides(const Value& v, ProfileOverrides& profiles);
 Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOverrides& profiles,
                        const std::string& name, const std::string& file);
 
+/// "7680 tokens", {uniform: [200 tokens, 400 tokens]} or {lognormal: {mean, sigma, limit}}.
+LengthSpec load_length(const Value& v, double low);
 WorkloadSpec load_workload(const Value& v, const std::string& beside);
 std::vector<Axis> load_sweep(const Value& v);
 

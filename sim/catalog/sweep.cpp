@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "catalog/load.hpp"
+#include "catalog/relative.hpp"
 #include "catalog/scenario_load.hpp"
 #include "catalog/tree.hpp"
 
@@ -36,6 +37,15 @@ void apply_overrides(Value& v, const Overrides& overrides, const std::string& or
       const Value engine = v.find("engine");  // a bare name becomes a map that can hold knobs
       if (engine.is_scalar()) {
         v.set("engine", "{profile: " + yaml_scalar(engine.text(), true) + "}", place);
+      }
+      // Relative to a default of the engine, which is known only once its profile is read.
+      const std::string knob = path.substr(7);
+      if (engine.present() && is_knob(knob) && relative_factor(text) > 0 &&
+          !v.find("engine").find(knob).present()) {
+        std::string flow = v.find("engine").flow();
+        flow.insert(flow.size() - 1, ", " + knob + ": " + yaml_scalar(text, true));
+        v.set("engine", flow, place);
+        continue;
       }
     }
     v.set(path, text, place);

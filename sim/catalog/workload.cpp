@@ -23,7 +23,8 @@ std::int64_t whole_tokens(const Value& v, double low) {
   return static_cast<std::int64_t>(n);
 }
 
-/// "7680 tokens", {uniform: [200 tokens, 400 tokens]} or {lognormal: {mean, sigma, limit}}.
+}  // namespace
+
 LengthSpec load_length(const Value& v, double low) {
   LengthSpec spec;
   if (!v.is_map()) {
@@ -54,6 +55,8 @@ LengthSpec load_length(const Value& v, double low) {
   lognormal.no_unknown_keys();
   return spec;
 }
+
+namespace {
 
 void load_think_time(const Value& v, WorkloadSpec& w) {
   if (!v.is_map()) {

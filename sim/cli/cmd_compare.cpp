@@ -1,10 +1,17 @@
 // `servegrid compare` and `servegrid sweep`: many points in parallel.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
 #include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/report.hpp"
+#include "plan/equal.hpp"
 #include "study/compare.hpp"
 #include "study/folder.hpp"
 #include "units/error.hpp"
+#include "units/quantity.hpp"
 
 namespace servegrid::cli {
 
@@ -33,6 +40,15 @@ Spec spec_of(const std::string& verb) {
         "  servegrid sweep study.yaml --jobs 4 --output results/study\n";
   }
   add_scenario_flags(spec, Purpose::compare);
+  if (verb == "compare") {
+    po::options_description group("Fairness", 100, 58);
+    group.add_options()(
+        "equal", po::value<std::string>()->value_name("WHAT[=AMOUNT]"),
+        "as many replicas of each as take the same: cost, gpus, memory or power; up "
+        "to one replica of the largest, or the amount: cost=20000, gpus=8, "
+        "memory='2304 GB', power='10 kW'");
+    spec.options.add(group);
+  }
   CommonUse use;
   use.output = use.set = use.seed = use.jobs = use.leap = true;
   add_common(spec, use);
@@ -62,6 +78,59 @@ std::vector<study::Case> cases_of(const Parsed& parsed, const Common& common,
   return cases;
 }
 
+struct Fairness {
+  plan::Equal what = plan::Equal::gpus;
+  double amount = 0;
+};
+
+std::optional<Fairness> fairness_of(const Parsed& parsed) {
+  if (!parsed.has("equal")) return std::nullopt;
+  const std::string text = parsed.text("equal");
+  const auto equals = text.find('=');
+  Fairness fair;
+  fair.what = plan::parse_equal(text.substr(0, equals));
+  if (equals == std::string::npos) return fair;
+  const std::string amount = text.substr(equals + 1);
+  if (fair.what == plan::Equal::memory) {
+    fair.amount = units::parse(amount, units::Dimension::bytes);
+  } else if (fair.what == plan::Equal::power) {
+    fair.amount = units::parse(amount, units::Dimension::watts);
+  } else if (units::scan_number(amount, fair.amount) != amount.size()) {
+    throw InputError("--equal " + text + ": the amount is no number");
+  }
+  if (!(fair.amount > 0) || fair.amount > 1e18)
+    throw InputError("--equal " + text + ": the amount must be above 0");
+  return fair;
+}
+
+// Every case gets its replicas; the notes say what each then takes.
+std::vector<std::string> make_equal(const Fairness& fair, std::vector<study::Case>& cases) {
+  std::vector<const catalog::Scenario*> scenarios;
+  for (const auto& one : cases) scenarios.push_back(&one.scenario);
+  std::optional<catalog::PriceSheet> sheet;
+  const auto& prices = cases.front().scenario.prices;
+  if (fair.what == plan::Equal::cost && prices.size() == 1)
+    sheet = catalog::Catalog().prices(prices.front());
+  const auto shares =
+      plan::equal_shares(scenarios, fair.what, fair.amount, sheet ? &*sheet : nullptr);
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!cases[i].invalid.empty()) continue;
+    auto& s = cases[i].scenario;
+    if (shares[i].replicas == 0) {
+      cases[i].invalid = shares[i].reason;
+      cases[i].set_up = s.gpu.name;
+      continue;
+    }
+    s.replicas = shares[i].replicas;
+    const std::string note =
+        fmt::format("{} x {} (TP {}): {}", s.replicas, s.gpu.name, s.parallel.tp,
+                    plan::amount_text(fair.what, shares[i].total, sheet ? sheet->currency : ""));
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+  return notes;
+}
+
 std::string table_text(const std::vector<study::Point>& points,
                        const std::vector<study::SetUp>& set_ups,
                        const std::vector<std::string>& headline) {
@@ -74,6 +143,13 @@ std::string table_text(const std::vector<study::Point>& points,
       "cache fits;\nrunning, waiting: requests in the batch and in the queue, averaged over the "
       "run\n";
   return out;
+}
+
+std::string equal_text(const std::vector<std::string>& notes) {
+  if (notes.empty()) return {};
+  std::string out = "\nequal shares:";
+  for (const auto& note : notes) out += "\n  " + note;
+  return out + '\n';
 }
 
 // A point's own scenario: the axes, written last, are not part of it.
@@ -96,7 +172,10 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
     return 0;
   }
   if (!common.output.empty()) study::check_output_folder(common.output);
-  const auto cases = cases_of(*parsed, common, verb);
+  auto cases = cases_of(*parsed, common, verb);
+  std::vector<std::string> notes;
+  if (verb == "compare")
+    if (const auto fair = fairness_of(*parsed)) notes = make_equal(*fair, cases);
   study::CompareOptions options;
   options.jobs = common.jobs;
   options.leap = common.leap;
@@ -125,7 +204,7 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
   else if (common.format == OutputFormat::csv)
     print(points_csv(points));
   else
-    print(table_text(points, set_ups, sentences));
+    print(table_text(points, set_ups, sentences) + equal_text(notes));
   return any ? 0 : static_cast<int>(Exit::infeasible);
 }
 

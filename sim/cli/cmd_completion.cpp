@@ -10,7 +10,8 @@ namespace {
 
 const char* const options_words =
     "--model --gpu --weights --kv --tp --pp --ep --dp --replicas --engine --concurrency "
-    "--request-rate --isl --osl --context --set --seed --jobs --format --output --quiet --help";
+    "--slo --preset --users --prices --budget --goal --request-rate --isl --osl --context --set "
+    "--seed --jobs --format --output --quiet --help";
 
 std::string command_words() {
   std::string words;

@@ -20,6 +20,10 @@ const std::vector<Command>& commands();
 
 int run_command(const Args& args);
 int size_command(const Args& args);
+int capacity_command(const Args& args);
+int plan_command(const Args& args);
+int tune_command(const Args& args);
+int import_command(const Args& args);
 int compare_command(const Args& args);
 int sweep_command(const Args& args);
 int explain_command(const Args& args);

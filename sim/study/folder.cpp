@@ -21,9 +21,28 @@ namespace fs = std::filesystem;
 namespace {
 
 // Every file that a result folder of ours may hold.
-constexpr std::array<const char*, 7> result_files = {
-    "summary.json", "requests.csv", "timeline.csv",           "scenario.resolved.yaml",
-    "points.json",  "points.csv",   "scenarios.resolved.yaml"};
+constexpr std::array<const char*, 22> result_files = {"summary.json",
+                                                      "requests.csv",
+                                                      "timeline.csv",
+                                                      "scenario.resolved.yaml",  // a run
+                                                      "points.json",
+                                                      "points.csv",
+                                                      "scenarios.resolved.yaml",  // a comparison
+                                                      "capacity.json",
+                                                      "capacity.csv",  // a capacity
+                                                      "plan.json",
+                                                      "plans.csv",
+                                                      "rejected.csv",
+                                                      "curves.csv",
+                                                      "hours.csv",
+                                                      "sensitivity.csv",
+                                                      "winner.yaml",
+                                                      "launch.sh",
+                                                      "plan.resolved.yaml",  // a plan
+                                                      "tune.json",
+                                                      "scenario.yaml",
+                                                      "trace.csv",
+                                                      "observed.json"};
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
   throw RunError("cannot write " + path + ": " + why);

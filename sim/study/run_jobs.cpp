@@ -8,17 +8,20 @@
 
 namespace servegrid::study {
 
+std::size_t workers_of(int jobs) {
+  return jobs > 0 ? static_cast<std::size_t>(jobs)
+                  : std::max(1u, std::thread::hardware_concurrency());
+}
+
 void run_jobs(const std::vector<Case>& cases, const std::vector<std::size_t>& to_run,
               const CompareOptions& options, std::vector<Point>& points) {
-  const std::size_t workers = options.jobs > 0 ? static_cast<std::size_t>(options.jobs)
-                                               : std::max(1u, std::thread::hardware_concurrency());
   jobs::Options pool;
   if (options.done) pool.done = [&](std::size_t, const jobs::Outcome&) { options.done(); };
   const auto job = [&](std::size_t k) {
     const Case& one = cases[to_run[k]];
     return to_text(evaluate(one.scenario, one.label, options.leap, nullptr));
   };
-  const auto outcomes = jobs::run_in_workers(to_run.size(), workers, job, pool);
+  const auto outcomes = jobs::run_in_workers(to_run.size(), workers_of(options.jobs), job, pool);
   for (std::size_t k = 0; k < outcomes.size(); ++k) {
     if (!outcomes[k].ok)
       throw RunError("'" + cases[to_run[k]].label + "' failed: " + outcomes[k].error);

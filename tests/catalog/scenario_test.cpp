@@ -170,3 +170,23 @@ TEST_CASE("Knobs of each policy go by the engine's own names", "[catalog][scenar
   CHECK_FALSE(tr.knobs.guaranteed_no_evict);
   CHECK_THROWS_WITH(with("{profile: trt, max_num_seqs: 3}"), Contains("max_batch_size"));
 }
+
+TEST_CASE("a relative knob counts from the file's value, or from the engine's default") {
+  const DataFolder data;
+  const auto with = [&](const std::string& engine, const Overrides& set) {
+    const auto text = edited(scenario_yaml, "engine: {profile: toyllm-1.0, max_num_seqs: 256}",
+                             "engine: " + engine);
+    return read_scenario(data.write("relative.yaml", text), set);
+  };
+  CHECK(with("{profile: toyllm-1.0, max_num_seqs: 256}", {{"engine.max_num_seqs", "x2"}})
+            .knobs.max_num_seqs == 512);
+  CHECK(with("toyllm-1.0", {{"engine.max_num_batched_tokens", "x0.5"}})
+            .knobs.max_num_batched_tokens == 8192);
+  CHECK(with("{profile: toyllm-1.0, max_num_batched_tokens: +50%}", {})
+            .knobs.max_num_batched_tokens == 24576);
+  CHECK(with("toyllm-1.0", {{"workload.requests", "-10%"}}).workload.requests == 540);
+  CHECK(with("toyllm-1.0", {{"workload.closed.prompt", "+10%"}}).workload.prompt.mean == 8448);
+  CHECK_THROWS_WITH(with("toyllm-1.0", {{"engine.enable_prefix_caching", "x2"}}),
+                    Contains("no number to change"));
+  CHECK_THROWS_AS(with("toyllm-1.0", {{"engine.max_model_len", "x2"}}), InputError);
+}
