@@ -17,6 +17,7 @@ help: ## this list
 
 deps: ; @tools/install-packages $(PACKAGES) $(PYTHON_PACKAGES)
 test-deps: ; @tools/install-packages $(TEST_PACKAGES)
+bench-deps: ; @tools/install-packages $(PACKAGES) libbenchmark-dev
 dev-deps: ; @tools/install-packages $(TEST_PACKAGES) $(DEV_PACKAGES)
 
 build: deps ## the command, at build/release/bin/servegrid
@@ -54,6 +55,18 @@ test: test-deps $(VENV)/ready ## install what is missing, build, run every test
 	@cmake --build --preset release
 	@ctest --test-dir $(BUILD) --output-on-failure
 
+bench: bench-deps ## how fast: whole runs inside SimGrid and the parts on their own; writes build/release/bench.json
+	@cmake --preset release -DSERVEGRID_BENCHMARKS=ON >/dev/null
+	@cmake --build --preset release --target bench_runs bench_parts
+	@$(BUILD)/bench/bench_runs --output $(BUILD)/bench.json
+	@$(BUILD)/bench/bench_parts --benchmark_min_time=0.5
+
+soak: test-deps ## 60,000 random scenarios: leaps against single steps, bit for bit (about a quarter of an hour)
+	@cmake --preset release -DSERVEGRID_TESTS=ON >/dev/null
+	@cmake --build --preset release --target test_engine test_cluster
+	@$(BUILD)/tests/engine/test_engine "[soak]"
+	@$(BUILD)/tests/cluster/test_cluster "[soak]"
+
 asan: test-deps ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan
@@ -79,4 +92,4 @@ fuzz: dev-deps ## each fuzz target for FUZZ_SECONDS (default 60)
 clean: ## remove build/ and results/
 	rm -rf build results
 
-.PHONY: help deps test-deps dev-deps python-deps python build study test asan format check-format tidy fuzz clean
+.PHONY: help deps test-deps bench-deps dev-deps python-deps python build study test bench soak asan format check-format tidy fuzz clean

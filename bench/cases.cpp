@@ -12,7 +12,8 @@ namespace {
 
 // Lengths of a chat service: log-normal, about 900 tokens in and 280 out on average.
 constexpr const char* chat_lengths =
-    "prompt: {lognormal: {mean: 900, sigma: 1.0}}, output: {lognormal: {mean: 280, sigma: 0.8}}";
+    "prompt: {lognormal: {mean: 900 tokens, sigma: 1.0}}, output: {lognormal: {mean: 280 tokens, "
+    "sigma: 0.8}}";
 
 std::string one_replica(const std::string& workload) {
   return "model: llama-3.1-8b\nweights: bf16\nreplica: {gpu: h100-sxm, tp: 1}\n"
@@ -59,10 +60,10 @@ std::vector<Case> all_cases() {
       {"e", "long chats over a shared prompt, most of it found in the prefix cache", 0.1,
        "model: llama-3.1-8b\nweights: bf16\nreplica: {gpu: h200, tp: 1}\nengine: vllm-0.24\n"
        "workload:\n"
-       "  conversations: {concurrent: 96, history: 0 tokens, turns: 12, think_time: 20 s,\n"
-       "                  turn_input: {lognormal: {mean: 900, sigma: 1.0}},\n"
-       "                  output: {lognormal: {mean: 200, sigma: 0.8}}}\n"
-       "  shared_prefix: 2048 tokens\n"
+       "  conversations: {concurrent: 96, history: 2048 tokens, turns: 12, think_time: 20 s,\n"
+       "                  shared_prefix: 2048 tokens,\n"
+       "                  turn_input: {lognormal: {mean: 900 tokens, sigma: 1.0}},\n"
+       "                  output: {lognormal: {mean: 200 tokens, sigma: 0.8}}}\n"
        "  requests: 50000\n",
        0},
   };

@@ -52,8 +52,8 @@ Json run_case(const catalog::Scenario& scenario) {
     const bench::Prepared ready = bench::prepare(scenario);
     static_cast<void>(cluster::simgrid_entry());  // loading it is start-up, measured elsewhere
     const double start = bench::processor_seconds();
-    const auto result = cluster::simulate_on_simgrid(ready.scenario, *ready.steps,
-                                                     ready.num_blocks, ready.blocks_fixed);
+    const auto result = cluster::simulate_on_simgrid(ready.scenario, *ready.steps, ready.num_blocks,
+                                                     ready.blocks_fixed);
     const double seconds = bench::processor_seconds() - start;
     const auto requests = static_cast<double>(result.counters.requests);
     return {{"rate", requests / seconds},
@@ -96,8 +96,8 @@ int run(int argc, char** argv) {
       rates.push_back(last["rate"]);
     }
     const double rate = median(rates);
-    fmt::print("({}) {:>9.0f} {:>12.0f} {:>6.2f} {:>6.2f} {:>9.1f} {:>12.2f} {:>12}  {}\n", one.name,
-               last["requests"].get<double>(), rate, rate / bare, one.target,
+    fmt::print("({}) {:>9.0f} {:>12.0f} {:>6.2f} {:>6.2f} {:>9.1f} {:>12.2f} {:>12}  {}\n",
+               one.name, last["requests"].get<double>(), rate, rate / bare, one.target,
                last["peak_rss_bytes"].get<double>() / 1048576,
                last["events_per_request"].get<double>(), last["preemptions"].get<std::int64_t>(),
                one.title);

@@ -52,8 +52,14 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
       custom.router ? custom.router(fleet_) : make_router(scenario.router, fleet_, scenario.seed);
   if (custom.source) source_ = custom.source(std::move(source_));
   result_.num_blocks = num_blocks;
-  const auto total = static_cast<std::size_t>(source_->total());
-  result_.requests.reserve(total);
+  if (options_.requests) {
+    result_.requests.reserve(static_cast<std::size_t>(source_->total()));
+  } else {
+    const double warmup = scenario.workload.warmup_fraction * static_cast<double>(source_->total());
+    sums_ = std::make_shared<metrics::RequestSums>(
+        metrics::Objectives{scenario.slo.ttft, scenario.slo.tpot, scenario.slo.e2el},
+        static_cast<std::int64_t>(warmup));
+  }
 }
 
 bool Driver::run(std::int64_t events) {
@@ -94,12 +100,22 @@ void Driver::expect(const Request& request) {
   arrivals_.push({request.arrival, request.id});
 }
 
+void Driver::add_record(RequestId id) {
+  if (sums_) return records_.insert(id, {});
+  const auto place = static_cast<std::size_t>(id);
+  if (place >= result_.requests.size()) result_.requests.resize(place + 1);
+}
+
 void Driver::arrive() {
   const Request request = in_flight_.at(arrivals_.top().id);
   arrivals_.pop();
   if (request.id == own_arrival_) own_arrival_queued_ = false;
-  const auto id = static_cast<std::size_t>(request.id);
-  if (id >= result_.requests.size()) result_.requests.resize(id + 1);
+  add_record(request.id);
+  if (sums_ && (request.timeout > 0 || request.cancel_after > 0)) {
+    throw InputError(
+        "timeouts and cancellations need the record of each request: leave --no-requests-table "
+        "out");
+  }
   metrics::RequestRecord& r = record(request.id);
   r.id = request.id;
   r.user = request.user;
@@ -213,6 +229,7 @@ void Driver::ended(RequestId id, Ticks at, bool completed) {
   if (record(id).replica >= 0) {
     --fleet_.outstanding[static_cast<std::size_t>(record(id).replica)];
   }
+  if (sums_) sums_->add(records_.take(id));
   const Request request = in_flight_.take(id);
   if (const auto next = source_->on_end(request, at, completed)) expect(*next);
 }
@@ -221,7 +238,7 @@ void Driver::ended(RequestId id, Ticks at, bool completed) {
 // starts. An epoch waits until no replica is in one that began before it.
 void Driver::epoch(const metrics::Epoch& epoch) {
   if (fleet_.replicas.size() == 1) {
-    result_.timeline.push_back(epoch, options_.timeline);
+    result_.timeline.push_back(epoch, options_.timeline && options_.requests);
     return;
   }
   late_.push_back(epoch);
@@ -234,13 +251,18 @@ void Driver::epoch(const metrics::Epoch& epoch) {
 }
 
 void Driver::flush_timeline(Ticks before) {
-  std::sort(late_.begin(), late_.end(), [](const metrics::Epoch& a, const metrics::Epoch& b) {
-    return std::pair(a.start, a.replica) < std::pair(b.start, b.replica);
+  const auto open = std::partition(late_.begin(), late_.end(),
+                                   [before](const metrics::Epoch& e) { return e.start >= before; });
+  // Sorted by their places: an epoch is as large as eight of them.
+  std::vector<std::pair<Ticks, const metrics::Epoch*>> order;
+  order.reserve(static_cast<std::size_t>(late_.end() - open));
+  for (auto e = open; e != late_.end(); ++e) order.emplace_back(e->start, &*e);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second->replica < b.second->replica;
   });
-  const auto open = std::find_if(late_.begin(), late_.end(),
-                                 [before](const metrics::Epoch& e) { return e.start >= before; });
-  for (auto e = late_.begin(); e != open; ++e) result_.timeline.push_back(*e, options_.timeline);
-  late_.erase(late_.begin(), open);
+  const bool keep = options_.timeline && options_.requests;
+  for (const auto& [start, epoch] : order) result_.timeline.push_back(*epoch, keep);
+  late_.erase(open, late_.end());
   // Each look sorts what waits and asks every replica: seldom enough to cost little an epoch.
   late_limit_ = 2 * late_.size() + 16 * fleet_.replicas.size();
 }
@@ -251,10 +273,17 @@ metrics::RunResult Driver::take_result() {
     all += replica.counters();
   }
   flush_timeline(engine::never);
-  if (static_cast<std::int64_t>(result_.requests.size()) != source_->total()) {
-    throw RunError("event loop: " + std::to_string(result_.requests.size()) + " of " +
+  const std::int64_t arrived = sums_ ? sums_->requests + static_cast<std::int64_t>(records_.size())
+                                     : static_cast<std::int64_t>(result_.requests.size());
+  if (arrived != source_->total()) {
+    throw RunError("event loop: " + std::to_string(arrived) + " of " +
                    std::to_string(source_->total()) + " requests arrived");
   }
+  if (records_.size() > 0) {
+    throw RunError("event loop: " + std::to_string(records_.size()) +
+                   " requests neither ended nor have an event to wait for");
+  }
+  result_.request_sums = sums_;
   for (const auto& r : result_.requests) {
     if (r.outcome == metrics::Outcome::in_flight) {
       throw RunError("event loop: request " + std::to_string(r.id) +

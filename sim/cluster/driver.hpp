@@ -8,6 +8,7 @@
 #include "cluster/id_table.hpp"
 #include "cluster/router.hpp"
 #include "cluster/simulate.hpp"
+#include "metrics/request_sums.hpp"
 #include "workload/source.hpp"
 
 namespace servegrid::cluster {
@@ -49,6 +50,7 @@ class Driver final : public engine::Listener {
   [[nodiscard]] bool gives_up_before(Ticks limit);
   void give_up();
   void left(workload::RequestId id, Ticks at);
+  void add_record(workload::RequestId id);
   void flush_timeline(Ticks before);
   void turn_away(workload::RequestId id, const std::string& reason);
   void ended(workload::RequestId id, Ticks at, bool completed);
@@ -57,7 +59,7 @@ class Driver final : public engine::Listener {
   void sift_down(std::size_t place);
   [[nodiscard]] bool before(std::size_t a, std::size_t b) const;
   metrics::RequestRecord& record(workload::RequestId id) {
-    return result_.requests[static_cast<std::size_t>(id)];
+    return sums_ ? records_.at(id) : result_.requests[static_cast<std::size_t>(id)];
   }
 
   RunOptions options_;
@@ -77,6 +79,9 @@ class Driver final : public engine::Listener {
   IdTable<workload::Request> in_flight_;  // to come, or not ended
   std::vector<metrics::Epoch> late_;      // told, but an earlier one may still come
   std::size_t late_limit_ = 0;
+  // Without a record of each request: those of requests in flight, and what the ended ones came to.
+  std::shared_ptr<metrics::RequestSums> sums_;
+  IdTable<metrics::RequestRecord> records_;
   Ticks now_ = 0;
   metrics::RunResult result_;
 };

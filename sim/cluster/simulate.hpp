@@ -26,6 +26,9 @@ struct CustomPolicies {
 struct RunOptions {
   bool leap = true;  // false: one event a step, same result bit for bit
   bool timeline = true;
+  /// false: no record of each request and no epoch is kept; the summary comes from sums, and memory
+  /// does not grow with the run. Not with timeouts or cancellations.
+  bool requests = true;
   bool check = true;       // conservation invariants at the end
   double block_bytes = 0;  // of one KV block on one GPU, for swapping to the host; 0: not known
   CustomPolicies custom;
@@ -35,6 +38,9 @@ struct RunOptions {
 metrics::RunResult simulate(const catalog::Scenario& scenario, const roofline::StepTimes& steps,
                             std::int64_t num_blocks, std::int64_t blocks_fixed,
                             const RunOptions& options = {});
+
+/// Loads the SimGrid plugin now, so that children forked later have it.
+void load_simgrid();
 
 /// The same inside a SimGrid engine: a driver actor on the platform of the scenario's GPUs. At most
 /// one per process. Loads the SimGrid plugin (libservegrid_simgrid.so) on first use. Same result

@@ -79,6 +79,10 @@ const SimGridEntry& simgrid_entry() {
                  "\nInstall ServeGrid as a whole, with SimGrid's run-time library.");
 }
 
+void load_simgrid() {
+  static_cast<void>(simgrid_entry());
+}
+
 metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
                                        const roofline::StepTimes& steps, std::int64_t num_blocks,
                                        std::int64_t blocks_fixed, const RunOptions& options) {

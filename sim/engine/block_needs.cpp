@@ -62,8 +62,9 @@ std::int64_t BlockNeeds::needed(std::int64_t counter, std::int64_t steps) const 
   std::int64_t sum = gain / block_ * size_;
   const std::int64_t phase = modulo(counter * units_, block_);
   if (!count_.empty()) {
-    for (std::int64_t j = 0; j < rest; ++j) {
-      sum += count_[static_cast<std::size_t>(modulo(block_ - 1 - j - phase, block_))];
+    std::int64_t at = block_ - 1 - phase;  // a division a step would cost more than all the rest
+    for (std::int64_t j = 0; j < rest; ++j, at = at > 0 ? at - 1 : block_ - 1) {
+      sum += count_[static_cast<std::size_t>(at)];
     }
     return sum;
   }
@@ -82,9 +83,9 @@ std::int64_t BlockNeeds::within(std::int64_t counter, std::int64_t free) const {
   const std::int64_t rounds = free / size_;
   if (!count_.empty()) {
     free -= rounds * size_;
-    const std::int64_t phase = modulo(counter, block_);
-    for (std::int64_t j = 0;; ++j) {
-      free -= count_[static_cast<std::size_t>(modulo(block_ - 1 - j - phase, block_))];
+    std::int64_t at = block_ - 1 - modulo(counter, block_);
+    for (std::int64_t j = 0;; ++j, at = at > 0 ? at - 1 : block_ - 1) {
+      free -= count_[static_cast<std::size_t>(at)];
       if (free < 0) return rounds * block_ + j;
     }
   }

@@ -1,6 +1,7 @@
 // What must hold of every run, whatever the policy.
 #include <string>
 
+#include "metrics/request_sums.hpp"
 #include "metrics/result.hpp"
 #include "units/error.hpp"
 
@@ -44,17 +45,13 @@ Sums check_requests(const RunResult& result) {
   for (const RequestRecord& r : result.requests) {
     require(r.id == id, "requests", r, "is not at the place of its number");
     ++id;
-    check_times(r);
-    require(r.cached_tokens >= 0 && r.cached_tokens <= r.prompt_tokens, "tokens", r,
-            "has more cached tokens than its prompt");
+    check_record(r);
     sums.completed += r.outcome == Outcome::completed ? 1 : 0;
     sums.rejected += r.outcome == Outcome::rejected ? 1 : 0;
     sums.aborted += r.outcome == Outcome::failed || r.outcome == Outcome::cancelled ? 1 : 0;
     sums.in_flight += r.outcome == Outcome::in_flight ? 1 : 0;
     sums.preemptions += r.preemptions;
     if (r.outcome == Outcome::failed || r.outcome == Outcome::cancelled) {
-      require(r.generated_tokens >= 0 && r.generated_tokens <= r.output_tokens, "tokens", r,
-              "generated more tokens than it asked for");
       sums.output_tokens += r.generated_tokens;
     }
     if (r.outcome == Outcome::completed) {
@@ -62,6 +59,16 @@ Sums check_requests(const RunResult& result) {
       require(r.finish <= result.end, "time order", r, "ends after the end of the run");
     }
   }
+  return sums;
+}
+
+Sums sums_of(const RequestSums& r) {
+  Sums sums;
+  sums.completed = r.completed;
+  sums.rejected = r.rejected;
+  sums.aborted = r.failed + r.cancelled;
+  sums.output_tokens = r.output_tokens;
+  sums.preemptions = r.preemptions;
   return sums;
 }
 
@@ -75,9 +82,19 @@ void check_timeline(const RunResult& result) {
 
 }  // namespace
 
+void check_record(const RequestRecord& r) {
+  check_times(r);
+  require(r.cached_tokens >= 0 && r.cached_tokens <= r.prompt_tokens, "tokens", r,
+          "has more cached tokens than its prompt");
+  if (r.outcome == Outcome::failed || r.outcome == Outcome::cancelled) {
+    require(r.generated_tokens >= 0 && r.generated_tokens <= r.output_tokens, "tokens", r,
+            "generated more tokens than it asked for");
+  }
+}
+
 void check_conservation(const RunResult& result) {
   const Counters& c = result.counters;
-  const Sums sums = check_requests(result);
+  const Sums sums = result.request_sums ? sums_of(*result.request_sums) : check_requests(result);
   require(c.requests == sums.completed + sums.rejected + sums.aborted + sums.in_flight, "requests",
           text(c.requests) + " came in, " + text(sums.completed) + " completed + " +
               text(sums.rejected) + " rejected + " + text(sums.aborted) +

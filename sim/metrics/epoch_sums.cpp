@@ -20,7 +20,7 @@ std::uint64_t mix(std::uint64_t z) {
 }  // namespace
 
 void EpochSums::add(const Epoch& e) {
-  check(e);
+  if (!check(e)) return;
   ++epochs;
   const Ticks duration = e.duration();
   const double seconds = to_seconds(duration);
@@ -76,17 +76,20 @@ void EpochSums::sample(const Epoch& epoch) {
   }
 }
 
-void EpochSums::check(const Epoch& e) {
+// Whether it can be added up.
+bool EpochSums::check(const Epoch& e) {
   const auto replica = static_cast<std::size_t>(e.replica);
   if (replica >= end_of_replica_.size()) end_of_replica_.resize(replica + 1, 0);
+  const bool sound = e.steps >= 0 && e.sequences >= 0 && e.first_step >= 0 && e.step_growth >= 0;
   if (defect.empty()) {
-    if (e.steps < 0 || e.sequences < 0 || e.first_step < 0 || e.step_growth < 0) {
+    if (!sound) {
       defect = "an epoch of replica " + std::to_string(e.replica) + " has a negative size";
     } else if (e.start < end_of_replica_[replica]) {
       defect = "epochs of replica " + std::to_string(e.replica) + " overlap";
     }
   }
-  end_of_replica_[replica] = e.start + e.duration();
+  if (sound) end_of_replica_[replica] = e.start + e.duration();
+  return sound;
 }
 
 }  // namespace servegrid::metrics

@@ -39,7 +39,7 @@ class EpochSums {
   [[nodiscard]] const std::vector<Epoch>& prefill_sample() const { return prefill_sample_; }
 
  private:
-  void check(const Epoch& epoch);
+  bool check(const Epoch& epoch);
   void sample(const Epoch& epoch);
 
   std::vector<DecodeWork> decode_work_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -76,8 +77,11 @@ struct Counters {
   }
 };
 
+class RequestSums;
+
 struct RunResult {
   std::vector<RequestRecord> requests;
+  std::shared_ptr<const RequestSums> request_sums;  // in place of records, where none were kept
   Timeline timeline;
   Counters counters;
   Ticks end = 0;
@@ -87,6 +91,9 @@ struct RunResult {
 /// name -> value in the names of `vllm bench serve`, in a stable order; undefined metrics are
 /// absent.
 using Summary = std::vector<std::pair<std::string, double>>;
+
+/// Throws RunError naming the invariant that the record of an ended request breaks.
+void check_record(const RequestRecord& record);
 
 /// Throws RunError naming the invariant when conservation does not hold (requests, tokens, blocks,
 /// time).

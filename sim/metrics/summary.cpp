@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "metrics/quantile.hpp"
+#include "metrics/request_sums.hpp"
+#include "metrics/summary_sums.hpp"
 
 namespace servegrid::metrics {
 
@@ -182,13 +184,18 @@ void add_work(Summary& out, const RunResult& result, const Work& work) {
 
 Summary summarize(const RunResult& result, const SummaryOptions& options) {
   Summary out;
-  add_throughput(out, result, options);
-  const auto requests = counted(result, options.warmup_fraction);
-  const Latencies latencies = latencies_of(requests);
-  add_latency(out, "ttft_ms", latencies.ttft);
-  add_latency(out, "tpot_ms", latencies.tpot);
-  add_itl(out, latencies, result.timeline);
-  add_latency(out, "e2el_ms", latencies.e2el);
+  if (result.request_sums != nullptr) {
+    add_throughput(out, *result.request_sums, result.end, options);
+    add_latencies(out, *result.request_sums, result.timeline.sums());
+  } else {
+    add_throughput(out, result, options);
+    const auto requests = counted(result, options.warmup_fraction);
+    const Latencies latencies = latencies_of(requests);
+    add_latency(out, "ttft_ms", latencies.ttft);
+    add_latency(out, "tpot_ms", latencies.tpot);
+    add_itl(out, latencies, result.timeline);
+    add_latency(out, "e2el_ms", latencies.e2el);
+  }
   add_load(out, result, options);
   if (options.drafting) add_drafting(out, result.counters, *options.drafting);
   if (options.work) add_work(out, result, *options.work);

@@ -1,5 +1,6 @@
 #include "metrics/timeline.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -13,6 +14,16 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
 constexpr std::size_t most_bytes_of_epoch = 8 + 15 * 8;  // 9 integers, 3 ticks
 
 static_assert(std::endian::native == std::endian::little, "epochs are packed by copying words");
+
+constexpr std::array<std::uint64_t, 9> low_bytes = {0,
+                                                    0xff,
+                                                    0xffff,
+                                                    0xffffff,
+                                                    0xffffffff,
+                                                    0xffffffffff,
+                                                    0xffffffffffff,
+                                                    0xffffffffffffff,
+                                                    ~std::uint64_t{0}};
 
 class Packer {
  public:
@@ -47,12 +58,12 @@ class Unpacker {
     std::memcpy(&lengths_, from, 8);
   }
   std::uint64_t word() {
-    const auto length = static_cast<int>(lengths_ & 15);
+    const std::size_t length = lengths_ & 15;
     lengths_ >>= 4;
     std::uint64_t value = 0;
     std::memcpy(&value, at_, 8);
     at_ += length;
-    return length == 0 ? 0 : value & (~std::uint64_t{0} >> (64 - 8 * length));
+    return value & low_bytes[length];
   }
   void operator()(int& value) { value = static_cast<int>(word()); }
   void operator()(std::int64_t& value) { value = static_cast<std::int64_t>(word()); }

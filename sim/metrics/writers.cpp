@@ -39,14 +39,6 @@ void put_quoted(TextOut& out, const std::string& text) {
   out.put('"');
 }
 
-// The integers, each with a comma behind it.
-void put_fields(TextOut& out, std::initializer_list<std::int64_t> values) {
-  for (const std::int64_t value : values) {
-    out.put(value);
-    out.put(',');
-  }
-}
-
 // Growths as text: they are multiples of what a token costs, so that few differ and each is
 // formatted once while it stays in its place.
 class GrowthTexts {
@@ -94,10 +86,10 @@ void write_requests(const RunResult& result, TextOut& out) {
     out.put(',');
     if (r.user >= 0) out.put(r.user);
     out.put(',');
-    put_fields(out, {r.turn, r.replica});
+    out.put_fields(r.turn, r.replica);
     out.put(std::string_view(name(r.outcome)));
     out.put(',');
-    put_fields(out, {r.prompt_tokens, r.output_tokens, r.cached_tokens, r.preemptions});
+    out.put_fields(r.prompt_tokens, r.output_tokens, r.cached_tokens, r.preemptions);
     out.put_time(r.arrival);
     const bool served = r.outcome != Outcome::rejected && r.outcome != Outcome::in_flight;
     for (const Ticks t : {r.scheduled, r.first_token, r.finish}) {
@@ -116,11 +108,11 @@ void write_timeline(const RunResult& result, TextOut& out) {
       "blocks_used,first_step_s,step_growth_s,running\n"));
   GrowthTexts growths;
   for (const Epoch& e : result.timeline) {
-    put_fields(out, {e.replica});
+    out.put_fields(e.replica);
     out.put_time(e.start);
     out.put(',');
-    put_fields(out, {e.steps, e.sequences, e.prefill_tokens, e.prefill_context, e.context_tokens,
-                     e.waiting, e.blocks_used});
+    out.put_fields(e.steps, e.sequences, e.prefill_tokens, e.prefill_context, e.context_tokens,
+                   e.waiting, e.blocks_used);
     out.put_time(e.first_step);
     out.put(',');
     growths.put(out, e.step_growth);

@@ -90,16 +90,23 @@ inline double gemm_rows(const GemmOp& g, const Shape& s) {
   return s.tokens;
 }
 
+inline const GemmMemo::Time& gemm_time(const GemmOp& g, double m) {
+  return g.memo.get(m, [&]() -> GemmMemo::Time {
+    const double compute = gemm_compute(g, m), memory = gemm_memory(g, m);
+    return {m, p_norm(compute, memory, g.fit.p), compute > memory};
+  });
+}
+
 template <class Sink>
 void emit_gemms(const Table& t, const Shape& s, double pf, double alpha, Sink&& sink) {
   for (const auto& g : t.gemms) {
     const double m = gemm_rows(g, s);
     if (m <= 0) continue;
-    const double compute = gemm_compute(g, m), memory = gemm_memory(g, m);
+    const GemmMemo::Time& time = gemm_time(g, m);
     const double scale = pf * g.count, floor = scale * alpha * gemm_floor_seconds(g.fit, g.k);
-    const double stream = p_norm(compute, memory, g.fit.p);
-    sink(Emitted{g.label, g.count, scale * stream + floor, floor, g.count * 2 * m * g.n * g.k,
-                 g.count * gemm_bytes(g, m), 0, compute > memory ? Bound::compute : Bound::memory});
+    sink(Emitted{g.label, g.count, scale * time.stream + floor, floor, g.count * 2 * m * g.n * g.k,
+                 g.count * gemm_bytes(g, m), 0,
+                 time.compute_bound ? Bound::compute : Bound::memory});
   }
 }
 

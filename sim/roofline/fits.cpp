@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 #include "catalog/reader.hpp"
 
@@ -165,10 +168,38 @@ FitFile read_fit_file(const std::string& path) {
   return f;
 }
 
+namespace {
+
+// The file as it was read last, unless it has changed since: the points of a sweep or a plan share
+// one reading.
+FitFile known_fit_file(const std::string& path) {
+  struct Known {
+    std::filesystem::file_time_type written;
+    std::uintmax_t bytes = 0;
+    FitFile file;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Known> known;
+  std::error_code none;  // what cannot be looked at is read, and says why
+  const auto written = std::filesystem::last_write_time(path, none);
+  const auto bytes = std::filesystem::file_size(path, none);
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(path);
+  if (!none && found != known.end() && found->second.written == written &&
+      found->second.bytes == bytes) {
+    return found->second.file;
+  }
+  FitFile file = read_fit_file(path);
+  if (!none) known.insert_or_assign(path, Known{written, bytes, file});
+  return file;
+}
+
+}  // namespace
+
 Fits::Fits(const catalog::Gpu& gpu, std::string engine, const std::string& path)
     : gpu_(&gpu), engine_(std::move(engine)) {
   if (path.empty()) return;
-  file_ = read_fit_file(path);
+  file_ = known_fit_file(path);
   present_ = true;
   inherited_ = file_.gpu != gpu.name && file_.gpu != gpu.fits;
 }
@@ -213,7 +244,7 @@ const FitFile& Fits::relative() const {
   const auto folder = file_.path.find_last_of('/');
   const std::string path =
       (folder == std::string::npos ? "" : file_.path.substr(0, folder + 1)) + "gb300.yaml";
-  if (std::ifstream(path).good()) relative_ = read_fit_file(path);
+  if (std::ifstream(path).good()) relative_ = known_fit_file(path);
   return *relative_;
 }
 

@@ -9,6 +9,7 @@
 #include "model/deployment.hpp"
 #include "roofline/collectives.hpp"
 #include "roofline/fits.hpp"
+#include "roofline/gemm_memo.hpp"
 #include "roofline/kernel_forms.hpp"
 
 namespace servegrid::roofline {
@@ -29,6 +30,7 @@ struct GemmOp {
   GemmFit fit;
   KernelBase base;
   bool slow_middle = false;  // memory term x 1.25 for 16 < M <= 48
+  mutable GemmMemo memo;
 };
 
 /// Attention of one kind of layer. Decode: floor + sequences * per_sequence + context * per_token;

@@ -127,10 +127,13 @@ void write_run(const std::string& path, const catalog::Scenario& scenario, const
   summary["binds"] = point.binds;
   summary["resident_conversations"] = point.resident * point.replicas;
   summary["context_tokens"] = point.context_tokens;
-  write_folder(path, {{"summary.json", summary.dump(2) + '\n'},
-                      {"requests.csv", [&](metrics::TextOut& out) { write_requests(result, out); }},
-                      {"timeline.csv", [&](metrics::TextOut& out) { write_timeline(result, out); }},
-                      {"scenario.resolved.yaml", scenario.resolved_yaml}});
+  Files files = {{"summary.json", summary.dump(2) + '\n'},
+                 {"scenario.resolved.yaml", scenario.resolved_yaml}};
+  if (result.request_sums == nullptr) {
+    files.emplace_back("requests.csv", [&](metrics::TextOut& out) { write_requests(result, out); });
+    files.emplace_back("timeline.csv", [&](metrics::TextOut& out) { write_timeline(result, out); });
+  }
+  write_folder(path, files);
 }
 
 }  // namespace servegrid::study

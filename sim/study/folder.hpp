@@ -34,7 +34,8 @@ class Content {
 using Files = std::vector<std::pair<std::string, Content>>;
 void write_folder(const std::string& path, const Files& files);
 
-/// summary.json, requests.csv, timeline.csv, scenario.resolved.yaml of one run.
+/// summary.json, requests.csv, timeline.csv, scenario.resolved.yaml of one run; the tables only
+/// when it kept them.
 void write_run(const std::string& path, const catalog::Scenario& scenario, const Point& point,
                const metrics::RunResult& result);
 

@@ -24,15 +24,15 @@ double mean_of(const catalog::LengthSpec& spec) {
 
 }  // namespace
 
-Resources resources_of(const catalog::Scenario& s, std::int64_t tokens) {
+Resources resources_of(const catalog::Scenario& s, std::int64_t tokens, bool records) {
   Resources out;
   out.requests = static_cast<double>(s.workload.requests);
   // The timeline keeps an epoch for each step that holds prefill, and one or two until the next.
   const double chunk =
       static_cast<double>(std::max<std::int64_t>(1, s.knobs.max_num_batched_tokens));
   double epochs = std::ceil(static_cast<double>(tokens) / chunk) + 2;
-  out.bytes_per_request =
-      sizeof(metrics::RequestRecord) + bytes_beside_record + epochs * sizeof(metrics::Epoch);
+  out.bytes_per_request = sizeof(metrics::RequestRecord) + bytes_beside_record +
+                          epochs * metrics::bytes_of_packed_epoch;
   out.gpus = static_cast<double>(s.replicas) * s.parallel.gpus();
   out.bytes_of_routes = out.gpus * out.gpus * bytes_per_route;
   double together = static_cast<double>(s.knobs.max_num_seqs) * s.replicas;
@@ -42,21 +42,25 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens) {
   out.single_steps = out.requests * each / std::max(1.0, together);
   // Drawn acceptance goes step by step, and every step is an epoch of the timeline.
   if (s.speculation.sampled) {
-    out.bytes_per_request += each / std::max(1.0, together) * sizeof(metrics::Epoch);
+    out.bytes_per_request += each / std::max(1.0, together) * metrics::bytes_of_packed_epoch;
   }
+  if (!records) out.bytes_per_request = 0;
   return out;
 }
 
-void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap) {
-  const Resources r = resources_of(scenario, tokens);
+void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap,
+                     bool records) {
+  const Resources r = resources_of(scenario, tokens, records);
   constexpr double gib = 1024.0 * 1024 * 1024;
   if (r.bytes() > max_simulation_bytes) {
     const bool requests = r.requests * r.bytes_per_request >= r.bytes_of_routes;
     const double room =
         max_simulation_bytes - (requests ? r.bytes_of_routes : r.requests * r.bytes_per_request);
     std::string advice =
-        requests ? fmt::format("at most {:.0f} fit: --num-prompts N or --set workload.requests=N",
-                               std::floor(std::max(0.0, room) / r.bytes_per_request))
+        requests ? fmt::format(
+                       "at most {:.0f} fit: --num-prompts N or --set workload.requests=N; "
+                       "run --no-requests-table keeps no record of each",
+                       std::floor(std::max(0.0, room) / r.bytes_per_request))
                  : fmt::format("at most {:.0f} GPUs fit: --replicas N or --set replicas=N",
                                std::floor(std::sqrt(std::max(0.0, room) / bytes_per_route)));
     throw InputError(fmt::format(

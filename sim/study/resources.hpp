@@ -18,10 +18,11 @@ struct Resources {
   [[nodiscard]] double bytes() const { return requests * bytes_per_request + bytes_of_routes; }
 };
 
-/// `tokens` is what a request holds at its end, on average.
-Resources resources_of(const catalog::Scenario& scenario, std::int64_t tokens);
+/// `tokens` is what a request holds at its end, on average; `records`: one of each is kept.
+Resources resources_of(const catalog::Scenario& scenario, std::int64_t tokens, bool records = true);
 
 /// Throws InputError when the estimate is above the limits, saying what to lower.
-void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap);
+void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap,
+                     bool records = true);
 
 }  // namespace servegrid::study

@@ -156,7 +156,7 @@ std::string scenario_text(const std::string& path, const std::string& text,
   return out;
 }
 
-Point describe(const catalog::Scenario& s, const std::string& label) {
+Point describe(const catalog::Scenario& s, const std::string& label, bool records) {
   Point point;
   point.label = label;
   point.model = s.model.name;
@@ -180,7 +180,7 @@ Point describe(const catalog::Scenario& s, const std::string& label) {
   point.prices = s.prices;
   point.context_tokens = conversation_tokens(s.workload);
   size_point(s, point);
-  if (point.feasible) check_resources(s, point.context_tokens, true);
+  if (point.feasible) check_resources(s, point.context_tokens, true, records);
   return point;
 }
 
@@ -193,9 +193,9 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
 
 Point evaluate(const catalog::Scenario& s, const std::string& label,
                const cluster::RunOptions& options, metrics::RunResult* result) {
-  Point point = describe(s, label);
+  Point point = describe(s, label, options.requests);
   if (!point.feasible) return point;
-  check_resources(s, point.context_tokens, options.leap);
+  check_resources(s, point.context_tokens, options.leap, options.requests);
   memory::Options sizing;
   sizing.context_tokens = point.context_tokens;
   const memory::Ledger ledger = memory::size(s, sizing);

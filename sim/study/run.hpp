@@ -78,7 +78,8 @@ struct Point {
 
 /// Everything known of a point before it is simulated. Infeasible ones carry the reason. Throws
 /// InputError when simulating it would exhaust the machine (resources.hpp).
-Point describe(const catalog::Scenario& scenario, const std::string& label);
+/// `records` false: no record of each request will be kept.
+Point describe(const catalog::Scenario& scenario, const std::string& label, bool records = true);
 
 /// Sizes and simulates. `result` may be null. Throws RunError when the run fails; a point that does
 /// not fit comes back with feasible == false.

@@ -18,12 +18,12 @@ inline Ticks to_ticks(double seconds) {
   const double whole = std::floor(seconds);
   const double fraction = seconds - whole;
   return (static_cast<Ticks>(static_cast<std::int64_t>(whole)) << ticks_log2_per_second) +
-         static_cast<Ticks>(std::llround(std::ldexp(fraction, ticks_log2_per_second)));
+         static_cast<Ticks>(std::llround(fraction * 0x1p60));
 }
 
 /// Ticks to seconds (the nearest double, near enough: used for output only, never for a decision).
 inline double to_seconds(Ticks t) {
-  return std::ldexp(static_cast<double>(t), -ticks_log2_per_second);
+  return static_cast<double>(t) * 0x1p-60;  // exact, as std::ldexp, which is a call
 }
 
 }  // namespace servegrid
