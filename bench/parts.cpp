@@ -21,7 +21,7 @@ catalog::Scenario scenario(const std::string& model, const std::string& gpu, int
 
 std::string closed(int concurrent, int requests) {
   return "  closed: {concurrent: " + std::to_string(concurrent) +
-         ", prompt: 1000 tokens, output: {uniform: [100, 300]}}\n  requests: " +
+         ", prompt: 1000 tokens, output: {uniform: [100 tokens, 300 tokens]}}\n  requests: " +
          std::to_string(requests) + "\n";
 }
 
