@@ -30,6 +30,7 @@ Driver::Driver(const catalog::Scenario& scenario, const roofline::StepTimes& ste
   if (scenario.replicas < 1) throw InputError("replicas must be at least 1");
   const auto count = static_cast<std::size_t>(scenario.replicas);
   fleet_.outstanding.assign(count, 0);
+  fleet_.num_blocks = num_blocks;
   fleet_.replicas.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     engine::ReplicaConfig config;

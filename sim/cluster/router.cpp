@@ -124,9 +124,10 @@ std::unique_ptr<Router> make_router(const std::string& name, const Fleet& fleet,
   if (name == "least-kv") return std::make_unique<LeastKv>(fleet);
   if (name == "session-affinity") return std::make_unique<SessionAffinity>(fleet);
   if (name == "power-of-two") return std::make_unique<PowerOfTwo>(fleet, seed);
+  if (name == "vllm-dp") return make_vllm_dp(fleet);
   throw InputError("router: unknown name '" + name +
                    "'; expected round-robin, random, least-outstanding, least-kv, "
-                   "session-affinity or power-of-two");
+                   "session-affinity, power-of-two or vllm-dp");
 }
 
 }  // namespace servegrid::cluster

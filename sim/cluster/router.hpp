@@ -21,13 +21,16 @@ class Router {
 struct Fleet {
   std::vector<engine::Replica> replicas;
   std::vector<std::int64_t> outstanding;  // requests sent and not ended
+  std::int64_t num_blocks = 0;            // KV pool of a replica
 };
 
 /// "round-robin", "random", "least-outstanding", "least-kv", "session-affinity" (a user's requests
 /// go where his first one went, by least outstanding; requests without a user by least
-/// outstanding), "power-of-two" (the less loaded of two drawn at random). Ties go to the lowest
-/// index. Throws InputError for another name.
+/// outstanding), "power-of-two" (the less loaded of two drawn at random), "vllm-dp" (vLLM's balance
+/// over data-parallel engines). Ties go to the lowest index, those of vllm-dp to a rotating one.
+/// Throws InputError for another name.
 std::unique_ptr<Router> make_router(const std::string& name, const Fleet& fleet,
                                     std::uint64_t seed);
+std::unique_ptr<Router> make_vllm_dp(const Fleet& fleet);
 
 }  // namespace servegrid::cluster

@@ -19,7 +19,7 @@ const toy::Steps steps(0.01, 1e-6);
 TEST_CASE("the same scenario and seed give the same bytes, with leaps and without", "[cluster]") {
   for (const Kind kind : {Kind::closed, Kind::open, Kind::conversations}) {
     for (const char* router : {"round-robin", "random", "least-outstanding", "least-kv",
-                               "session-affinity", "power-of-two"}) {
+                               "session-affinity", "power-of-two", "vllm-dp"}) {
       catalog::Scenario s = toy::scenario(kind);
       s.replicas = 3;
       s.router = router;
@@ -73,6 +73,17 @@ TEST_CASE("routers send where their names say", "[cluster]") {
   CHECK(first == std::vector<int>{3, 3, 3, 3});
   s.router = "nearest";
   CHECK_THROWS_AS(cluster::simulate(s, steps, 1000, 0), InputError);
+}
+
+TEST_CASE("vLLM's balance spreads what arrives at once over all engines", "[cluster]") {
+  catalog::Scenario s = toy::scenario(Kind::closed);
+  s.replicas = 4;
+  s.router = "vllm-dp";
+  const auto result = cluster::simulate(s, steps, 1000, 0);
+  std::vector<int> first(4, 0);
+  for (std::size_t i = 0; i < 12; ++i)
+    ++first[static_cast<std::size_t>(result.requests[i].replica)];
+  CHECK(first == std::vector<int>{3, 3, 3, 3});
 }
 
 TEST_CASE("a request that can never run is rejected, and the rest goes on", "[cluster]") {
