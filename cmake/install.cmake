@@ -22,7 +22,7 @@ if(TARGET servegrid_simgrid)
 endif()
 install(DIRECTORY sim/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/servegrid FILES_MATCHING PATTERN "*.hpp"
         PATTERN cli EXCLUDE)
-install(DIRECTORY hw_profiles models engines presets plans scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/servegrid)
+install(DIRECTORY hw_profiles models engines presets plans scenarios fabrics DESTINATION ${CMAKE_INSTALL_DATADIR}/servegrid)
 install(EXPORT servegrid NAMESPACE servegrid:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/servegrid
         FILE servegrid-targets.cmake)
 configure_package_config_file(cmake/servegrid-config.cmake.in ${PROJECT_BINARY_DIR}/servegrid-config.cmake

@@ -30,6 +30,15 @@ struct Fabric {
   double link_bandwidth = 0;          // [B/s] per link and direction
   int domain = 8;                     // GPUs in one domain
   bool in_network_reduction = false;  // NVLS / SHARP
+  /// Of a fabric given as links: rates [B/s] found by simulating the flows of each algorithm for a
+  /// group of `gpus`, before any achieved fraction. Measured collectives of the GPU do not apply.
+  struct Derived {
+    int gpus = 1;
+    double one_shot = 0, two_shot = 0;  // message bytes over time
+    double all_to_all = 0, pair = 0;    // what leaves one GPU
+    double latency = 0;                 // [s] the longest route
+  };
+  std::optional<Derived> derived;
   /// Peak one-way bandwidth of a GPU [B/s] over all links.
   [[nodiscard]] double one_way() const { return links * link_bandwidth; }
 };

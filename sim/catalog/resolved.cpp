@@ -1,6 +1,7 @@
 // A scenario as YAML that reads back as the same scenario: all defaults written out, with units.
 #include <fmt/core.h>
 
+#include "catalog/cluster.hpp"
 #include "catalog/load.hpp"
 #include "catalog/names.hpp"
 #include "catalog/scenario_load.hpp"
@@ -66,6 +67,8 @@ std::string workload_text(const WorkloadSpec& w) {
   return out;
 }
 
+}  // namespace
+
 std::string memory_text(const Scenario& s) {
   std::string out;
   const auto add = [&](const char* key, const std::string& value) {
@@ -77,6 +80,8 @@ std::string memory_text(const Scenario& s) {
   if (s.weights_bytes) add("weights", exact(*s.weights_bytes, Dimension::bytes));
   return out.empty() ? out : "memory: {" + out + "}\n";
 }
+
+namespace {
 
 std::string slo_text(const SloSpec& slo) {
   std::string out;
@@ -95,13 +100,15 @@ std::string list_text(const std::vector<std::string>& words) {
   return out + "]";
 }
 
-/// How a profile is named so that the resolved scenario finds it: by its key, or by its file when
-/// it was given as one (no file of that key in the catalogue's folders).
+}  // namespace
+
 std::string reference(const std::string& name, const std::string& file, const std::string& kind,
                       const Catalog& catalog) {
   const std::string found = catalog.find_file(kind, name);
   return yaml_scalar(found == file || found.empty() == file.empty() ? name : file, true);
 }
+
+namespace {
 
 std::string overrides_text(const ProfileOverrides& profiles) {
   std::string out;
@@ -127,22 +134,26 @@ std::string resolved_text(const Scenario& s, const ProfileOverrides& profiles) {
   if (!s.description.empty()) {
     out += "description: " + yaml_scalar(s.description, false) + "\n";
   }
-  out += "model: " + reference(s.model.name, s.model.file, "models", catalog) + "\n";
-  out += fmt::format("weights: {}\n", name(s.weights));
-  out += fmt::format("replica: {{gpu: {}, tp: {}, pp: {}, ep: {}, dp: {}{}}}\n",
-                     reference(s.gpu.name, s.gpu.file, "hw_profiles", catalog), s.parallel.tp,
-                     s.parallel.pp, s.parallel.ep, s.parallel.dp,
-                     s.parallel.expert_imbalance > 1
-                         ? fmt::format(", expert_imbalance: {}", s.parallel.expert_imbalance)
-                         : "");
-  out += fmt::format("replicas: {}\nrouter: {}\n", s.replicas, yaml_scalar(s.router, false));
-  out +=
-      "engine:\n  profile: " + reference(s.engine.name, s.engine.file, "engines", catalog) + "\n";
-  for (const auto& [knob, value] : write_knobs(s.knobs, s.engine.policy)) {
-    out += "  " + knob + ": " + value + "\n";
+  if (cluster_of(s).pools.empty()) {
+    out += "model: " + reference(s.model.name, s.model.file, "models", catalog) + "\n";
+    out += fmt::format("weights: {}\n", name(s.weights));
+    out += fmt::format("replica: {{gpu: {}, tp: {}, pp: {}, ep: {}, dp: {}{}}}\n",
+                       reference(s.gpu.name, s.gpu.file, "hw_profiles", catalog), s.parallel.tp,
+                       s.parallel.pp, s.parallel.ep, s.parallel.dp,
+                       s.parallel.expert_imbalance > 1
+                           ? fmt::format(", expert_imbalance: {}", s.parallel.expert_imbalance)
+                           : "");
+    out += fmt::format("replicas: {}\n", s.replicas);
+    out +=
+        "engine:\n  profile: " + reference(s.engine.name, s.engine.file, "engines", catalog) + "\n";
+    for (const auto& [knob, value] : write_knobs(s.knobs, s.engine.policy)) {
+      out += "  " + knob + ": " + value + "\n";
+    }
+    out += s.speculation.written_as + speculation_text(s.speculation);
+    out += memory_text(s);
   }
-  out += s.speculation.written_as + speculation_text(s.speculation);
-  out += memory_text(s) + workload_text(s.workload) + slo_text(s.slo);
+  out += cluster_text(s, catalog);
+  out += workload_text(s.workload) + slo_text(s.slo);
   if (!s.prices.empty()) {
     std::vector<std::string> names;
     for (const std::string& price : s.prices) names.push_back(flow(price));

@@ -57,6 +57,8 @@ void check_tensor_parallel(const Value& tp, const Scenario& s) {
   }
 }
 
+}  // namespace
+
 void load_replica(const Value& replica, const Catalog& catalog, const Overrides& overrides,
                   Scenario& s) {
   const Value gpu = replica.at("gpu");
@@ -92,6 +94,8 @@ void load_replica(const Value& replica, const Catalog& catalog, const Overrides&
   }
   if (p.ep > experts) throw ep.error(fmt::format("ep {} is above the {} experts", p.ep, experts));
 }
+
+namespace {
 
 /// vLLM's own adjustments of defaults that were not asked for (vllm/engine/arg_utils.py, 2026-08).
 void adjust_vllm(const Value& engine, Knobs& k) {
@@ -163,6 +167,8 @@ Value with_defaults(const Value& engine, const Knobs& defaults, Policy policy) {
   return out;
 }
 
+}  // namespace
+
 void load_engine_part(const Value& written, const Catalog& catalog, const Overrides& overrides,
                       Scenario& s) {
   const Value profile = written.is_map() ? written.at("profile") : written;
@@ -210,6 +216,8 @@ void load_memory_part(const Value& v, Scenario& s) {
   v.no_unknown_keys();
 }
 
+namespace {
+
 void load_slo(const Value& v, SloSpec& slo) {
   const auto time = [&](const char* key, std::optional<double>& to) {
     if (const Value x = v.find(key); x.present()) to = x.quantity(Dimension::seconds, 1e-9, 1e7);
@@ -230,6 +238,15 @@ void load_prices_part(const Value& v, const Catalog& catalog, Scenario& s) {
 
 }  // namespace
 
+void load_model_part(const Value& v, const Catalog& catalog, const Overrides& overrides,
+                     Scenario& s) {
+  if (const Value model = v.find("model"); model.present()) {
+    s.model = located(model, [&] { return catalog.model(word(model), overrides); });
+    s.weights = s.model.native_format;
+  }
+  if (const Value x = v.find("weights"); x.present()) s.weights = read_format(x);
+}
+
 Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOverrides& profiles,
                        const std::string& name, const std::string& file) {
   Scenario s;
@@ -237,18 +254,19 @@ Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOver
   s.file = file;
   s.description = text_or(v, "description");
   if (const Value x = v.find("overrides"); x.present()) (void)x.entries();
-  const Value model = v.at("model");
-  s.model = located(model, [&] { return catalog.model(word(model), profiles.model); });
-  s.weights = s.model.native_format;
-  if (const Value x = v.find("weights"); x.present()) s.weights = read_format(x);
-  if (const Value x = v.find("replicas"); x.present()) {
-    s.replicas = static_cast<int>(x.integer(1, max_gpus));
+  const bool pools = v.find("pools").present();
+  if (!pools) (void)v.at("model");
+  load_model_part(v, catalog, profiles.model, s);
+  if (!pools) {
+    if (const Value x = v.find("replicas"); x.present()) {
+      s.replicas = static_cast<int>(x.integer(1, max_gpus));
+    }
+    load_replica(v.at("replica"), catalog, profiles.gpu, s);
+    load_engine_part(v.at("engine"), catalog, profiles.engine, s);
+    load_speculation(v.at("engine"), v.find("speculation"), catalog, s);
+    if (const Value x = v.find("memory"); x.present()) load_memory_part(x, s);
   }
-  load_replica(v.at("replica"), catalog, profiles.gpu, s);
-  if (const Value x = v.find("router"); x.present()) s.router = word(x);
-  load_engine_part(v.at("engine"), catalog, profiles.engine, s);
-  load_speculation(v.at("engine"), v.find("speculation"), catalog, s);
-  if (const Value x = v.find("memory"); x.present()) load_memory_part(x, s);
+  load_cluster(v, catalog, profiles, s);
   s.workload = load_workload(v.at("workload"), folder_of(file));
   if (const Value x = v.find("slo"); x.present()) load_slo(x, s.slo);
   if (const Value x = v.find("prices"); x.present()) load_prices_part(x, catalog, s);

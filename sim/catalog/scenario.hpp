@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,8 @@ struct Parallelism {
   [[nodiscard]] int gpus() const { return tp * pp * dp; }
 };
 
+struct ClusterSpec;  // cluster.hpp
+
 struct Scenario {
   std::string name;  // file stem or "command-line"
   std::string description;
@@ -72,6 +75,9 @@ struct Scenario {
   WorkloadSpec workload;
   SloSpec slo;
   std::vector<std::string> prices;  // names of price sheets
+  /// Pools, network, faults and operations; null when the scenario says nothing of them. With
+  /// pools, the fields above are those of the first.
+  std::shared_ptr<const ClusterSpec> cluster;
   std::uint64_t seed = 1;
   /// Axes of the sweep in the order written: dotted path -> values as text. Empty: a single run.
   std::vector<std::pair<std::string, std::vector<std::string>>> sweep;

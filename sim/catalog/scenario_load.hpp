@@ -38,6 +38,29 @@ Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOver
 
 /// "7680 tokens", {uniform: [200 tokens, 400 tokens]} or {lognormal: {mean, sigma, limit}}.
 LengthSpec load_length(const Value& v, double low);
+/// Parts of a scenario or of a pool, read into `s`, whose model and weights are known.
+void load_replica(const Value& replica, const Catalog& catalog, const Overrides& overrides,
+                  Scenario& s);
+void load_engine_part(const Value& engine, const Catalog& catalog, const Overrides& overrides,
+                      Scenario& s);
+void load_memory_part(const Value& v, Scenario& s);
+/// Model and weights, when the keys are there.
+void load_model_part(const Value& v, const Catalog& catalog, const Overrides& overrides,
+                     Scenario& s);
+
+/// Pools, router, transfer, network, faults and operations; null when none is there. `s` holds what
+/// the scenario says for all pools and becomes the first one.
+void load_cluster(const Value& v, const Catalog& catalog, const ProfileOverrides& profiles,
+                  Scenario& s);
+/// The same sections as YAML; empty when there are none.
+std::string cluster_text(const Scenario& s, const Catalog& catalog);
+/// Measured overrides of memory, "memory: {...}" on a line; empty when there are none.
+std::string memory_text(const Scenario& s);
+/// How a profile is named so that the resolved scenario finds it: by its key, or by its file when
+/// it was given as one (no file of that key in the catalogue's folders).
+std::string reference(const std::string& name, const std::string& file, const std::string& kind,
+                      const Catalog& catalog);
+
 WorkloadSpec load_workload(const Value& v, const std::string& beside);
 std::vector<Axis> load_sweep(const Value& v);
 

@@ -8,6 +8,7 @@
 #include "cli/flags.hpp"
 #include "cli/table.hpp"
 #include "model/format_support.hpp"
+#include "roofline/collectives.hpp"
 #include "roofline/step_model.hpp"
 #include "study/run.hpp"
 #include "units/error.hpp"
@@ -123,6 +124,21 @@ Table operator_table(const roofline::StepBreakdown& step) {
   return table;
 }
 
+// What the fabric gives a pair of GPUs and a group of them, and a large all-reduce over it.
+std::string fabric_text(const catalog::Scenario& given) {
+  const int gpus = given.parallel.gpus();
+  if (gpus < 2) return {};
+  const catalog::Scenario s = study::with_fabric(given);
+  constexpr double bytes = 64 << 20;
+  const double seconds =
+      roofline::all_reduce_seconds(roofline::derived_all_reduce(s.gpu, gpus), bytes);
+  return fmt::format(
+      "  fabric    {}: {} GB/s one way between a pair, {} GB/s of a GPU in a group of {}; by its "
+      "topology an all-reduce of 64 MiB takes {} us\n",
+      s.gpu.fabric.name, fixed(1e-9 * roofline::group_bandwidth(s.gpu, 2), 0),
+      fixed(1e-9 * roofline::group_bandwidth(s.gpu, gpus), 0), gpus, fixed(1e6 * seconds, 0));
+}
+
 std::string to_text(const catalog::Scenario& s, const roofline::Batch& batch,
                     const roofline::StepBreakdown& step, const std::string& trust) {
   std::string out = fmt::format(
@@ -152,6 +168,7 @@ std::string to_text(const catalog::Scenario& s, const roofline::Batch& batch,
     out += fmt::format("  achieved  {} of bandwidth, {} of bf16 peak\n",
                        fixed(100 * step.bytes / step.seconds / s.gpu.memory.bandwidth, 1) + " %",
                        fixed(100 * step.flops / step.seconds / peak, 1) + " %");
+  out += fabric_text(s);
   return out + "  trust     " + trust + '\n';
 }
 

@@ -5,6 +5,7 @@
 #include "cli/options.hpp"
 #include "metrics/atomic_write.hpp"
 #include "units/error.hpp"
+#include "validate/disaggregated.hpp"
 #include "validate/validate.hpp"
 
 namespace servegrid::cli {
@@ -28,6 +29,8 @@ int validate_command(const Args& args) {
       "leave-out", po::value<std::string>()->value_name("WHAT"),
       "'model': predict each model with serving costs that were fitted without it; 'gpu': with the "
       "kernels of the nearest relative and default costs; 'kernels': from the data sheet alone")(
+      "disaggregated", po::bool_switch(),
+      "the rows with separate prefill and decode workers instead, simulated with the transfers")(
       "tpot-limit", po::value<std::string>()->value_name("MS"),
       "limit of the largest-concurrency question, in whole milliseconds (default 20)")(
       "jobs", po::value<std::string>()->value_name("N"),
@@ -49,6 +52,17 @@ int validate_command(const Args& args) {
     options.leave_out_models = what == "model";
     if (what == "gpu") options.knowledge = validate::Knowledge::relative;
     if (what == "kernels") options.knowledge = validate::Knowledge::data_sheet;
+  }
+  if (parsed->values["disaggregated"].as<bool>()) {
+    if (parsed->has("leave-out")) throw InputError("--leave-out is not for --disaggregated");
+    const auto report = validate::validate_disaggregated(options.measured, options.threads);
+    if (parsed->has("rows")) {
+      metrics::write_file_atomically(parsed->text("rows"), validate::rows_csv(report));
+    }
+    print(common.format == OutputFormat::json  ? validate::to_json(report) + '\n'
+          : common.format == OutputFormat::csv ? validate::rows_csv(report)
+                                               : validate::to_table(report));
+    return 0;
   }
   options.tpot_limit_ms = static_cast<double>(parsed->integer("tpot-limit", 1, 100000, 20));
   const validate::Report report = validate::validate(options);

@@ -27,6 +27,7 @@ int import_command(const Args& args);
 int compare_command(const Args& args);
 int sweep_command(const Args& args);
 int explain_command(const Args& args);
+int platform_command(const Args& args);
 int catalog_command(const Args& args);
 int model_command(const Args& args);
 int new_command(const Args& args);

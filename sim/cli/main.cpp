@@ -25,6 +25,7 @@ const std::vector<Command>& commands() {
        import_command},
       {"sweep", "every point of a scenario's sweep, in parallel", sweep_command},
       {"explain", "one engine step, operator by operator: what bounds it", explain_command},
+      {"platform", "the simulated hardware of a scenario, as a graph", platform_command},
       {"catalog", "the GPUs, models, prices, engines and scenarios, with sources", catalog_command},
       {"model", "import a model from a Hugging Face config.json", model_command},
       {"new", "write a commented scenario to start from", new_command},

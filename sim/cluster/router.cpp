@@ -9,12 +9,14 @@
 
 namespace servegrid::cluster {
 
-namespace {
-
 int least_outstanding(const Fleet& fleet) {
-  const auto least = std::min_element(fleet.outstanding.begin(), fleet.outstanding.end());
-  return static_cast<int>(least - fleet.outstanding.begin());
+  return *std::min_element(fleet.candidates->begin(), fleet.candidates->end(), [&](int a, int b) {
+    return fleet.outstanding[static_cast<std::size_t>(a)] <
+           fleet.outstanding[static_cast<std::size_t>(b)];
+  });
 }
+
+namespace {
 
 int draw(workload::SplitMix64& random, int count) {
   boost::random::uniform_int_distribution<int> uniform(0, count - 1);
@@ -25,14 +27,17 @@ class RoundRobin final : public Router {
  public:
   explicit RoundRobin(const Fleet& fleet) : fleet_(fleet) {}
   int pick(const workload::Request&, Ticks) override {
-    const std::size_t chosen = next_;
-    next_ = (next_ + 1) % fleet_.replicas.size();
-    return static_cast<int>(chosen);
+    // The first ready one from where it stands on, wherever replicas came and went.
+    const std::vector<int>& ready = *fleet_.candidates;
+    const auto at = std::lower_bound(ready.begin(), ready.end(), next_);
+    const int chosen = at == ready.end() ? ready.front() : *at;
+    next_ = chosen + 1;
+    return chosen;
   }
 
  private:
   const Fleet& fleet_;
-  std::size_t next_ = 0;
+  int next_ = 0;
 };
 
 class Random final : public Router {
@@ -40,7 +45,8 @@ class Random final : public Router {
   Random(const Fleet& fleet, std::uint64_t seed) : fleet_(fleet), stream_(seed, "router") {}
   int pick(const workload::Request& request, Ticks) override {
     workload::SplitMix64 random = stream_.at(request.id);
-    return draw(random, static_cast<int>(fleet_.replicas.size()));
+    const std::vector<int>& ready = *fleet_.candidates;
+    return ready[static_cast<std::size_t>(draw(random, static_cast<int>(ready.size())))];
   }
 
  private:
@@ -62,17 +68,20 @@ class LeastKv final : public Router {
  public:
   explicit LeastKv(const Fleet& fleet) : fleet_(fleet) {}
   int pick(const workload::Request&, Ticks now) override {
-    std::size_t best = 0;
-    std::pair<std::int64_t, std::int64_t> least;
-    for (std::size_t i = 0; i < fleet_.replicas.size(); ++i) {
-      const engine::Observation seen = fleet_.replicas[i].observe(now);
-      const std::pair<std::int64_t, std::int64_t> load{seen.waiting, seen.blocks_used};
-      if (i == 0 || load < least) {
+    int best = -1;
+    std::pair<std::int64_t, double> least;
+    for (const int i : *fleet_.candidates) {
+      const auto r = static_cast<std::size_t>(i);
+      const engine::Observation seen = fleet_.replicas[r].observe(now);
+      const std::pair<std::int64_t, double> load{
+          seen.waiting,
+          static_cast<double>(seen.blocks_used) / static_cast<double>(fleet_.num_blocks[r])};
+      if (best < 0 || load < least) {
         best = i;
         least = load;
       }
     }
-    return static_cast<int>(best);
+    return best;
   }
 
  private:
@@ -84,8 +93,11 @@ class SessionAffinity final : public Router {
   explicit SessionAffinity(const Fleet& fleet) : fleet_(fleet) {}
   int pick(const workload::Request& request, Ticks) override {
     if (request.user < 0) return least_outstanding(fleet_);
-    const auto [home, is_new] = home_.try_emplace(request.user, 0);
-    if (is_new) home->second = least_outstanding(fleet_);
+    const auto home = home_.try_emplace(request.user, -1).first;
+    const std::vector<int>& ready = *fleet_.candidates;
+    if (!std::binary_search(ready.begin(), ready.end(), home->second)) {  // new, or it went away
+      home->second = least_outstanding(fleet_);
+    }
     return home->second;
   }
 
@@ -98,12 +110,15 @@ class PowerOfTwo final : public Router {
  public:
   PowerOfTwo(const Fleet& fleet, std::uint64_t seed) : fleet_(fleet), stream_(seed, "router") {}
   int pick(const workload::Request& request, Ticks) override {
-    const int count = static_cast<int>(fleet_.replicas.size());
-    if (count == 1) return 0;
+    const std::vector<int>& ready = *fleet_.candidates;
+    const int count = static_cast<int>(ready.size());
+    if (count == 1) return ready.front();
     workload::SplitMix64 random = stream_.at(request.id);
-    const int first = draw(random, count);
+    int first = draw(random, count);
     int second = draw(random, count - 1);
     if (second >= first) ++second;  // two different ones
+    first = ready[static_cast<std::size_t>(first)];
+    second = ready[static_cast<std::size_t>(second)];
     const auto load = [this](int i) { return fleet_.outstanding[static_cast<std::size_t>(i)]; };
     if (load(first) != load(second)) return load(first) < load(second) ? first : second;
     return std::min(first, second);
@@ -117,17 +132,18 @@ class PowerOfTwo final : public Router {
 }  // namespace
 
 std::unique_ptr<Router> make_router(const std::string& name, const Fleet& fleet,
-                                    std::uint64_t seed) {
+                                    const catalog::RouterSpec& spec, std::uint64_t seed) {
   if (name == "round-robin") return std::make_unique<RoundRobin>(fleet);
   if (name == "random") return std::make_unique<Random>(fleet, seed);
   if (name == "least-outstanding") return std::make_unique<LeastOutstanding>(fleet);
   if (name == "least-kv") return std::make_unique<LeastKv>(fleet);
   if (name == "session-affinity") return std::make_unique<SessionAffinity>(fleet);
   if (name == "power-of-two") return std::make_unique<PowerOfTwo>(fleet, seed);
-  if (name == "vllm-dp") return make_vllm_dp(fleet);
+  if (name == "prefix-aware") return make_prefix_aware(fleet, spec);
+  if (name == "vllm-dp") return make_vllm_dp(fleet, spec);
   throw InputError("router: unknown name '" + name +
                    "'; expected round-robin, random, least-outstanding, least-kv, "
-                   "session-affinity, power-of-two or vllm-dp");
+                   "session-affinity, power-of-two, prefix-aware or vllm-dp");
 }
 
 }  // namespace servegrid::cluster

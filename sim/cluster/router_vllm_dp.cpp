@@ -11,28 +11,27 @@ namespace servegrid::cluster {
 
 namespace {
 
-// Engines report this often.
-const Ticks interval = to_ticks(0.1);
-
 class VllmDp final : public Router {
  public:
-  explicit VllmDp(const Fleet& fleet) : fleet_(fleet), reports_(fleet.replicas.size()) {}
+  VllmDp(const Fleet& fleet, const catalog::RouterSpec& spec)
+      : fleet_(fleet), interval_(to_ticks(spec.stats_interval)) {}
 
   int pick(const workload::Request&, Ticks now) override {
-    const std::size_t count = fleet_.replicas.size();
-    if (reported_ < 0 || now - reported_ >= interval) report(now);
-    const std::size_t start = next_++ % count;
-    std::size_t best = start;
+    const std::vector<int>& ready = *fleet_.candidates;
+    if (reports_.size() < fleet_.replicas.size()) reports_.resize(fleet_.replicas.size());
+    if (reported_ < 0 || now - reported_ >= interval_) report(now);
+    const std::size_t start = next_++ % ready.size();
+    int best = -1;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t k = 0; k < count; ++k) {
-      const std::size_t i = (start + k) % count;
-      const double s = score(i);
+    for (std::size_t k = 0; k < ready.size(); ++k) {
+      const int i = ready[(start + k) % ready.size()];
+      const double s = score(static_cast<std::size_t>(i));
       if (s < least) {
         least = s;
         best = i;
       }
     }
-    return static_cast<int>(best);
+    return best;
   }
 
  private:
@@ -43,11 +42,11 @@ class VllmDp final : public Router {
 
   void report(Ticks now) {
     reported_ = now;
-    for (std::size_t r = 0; r < fleet_.replicas.size(); ++r) {
+    for (const int i : *fleet_.candidates) {
+      const auto r = static_cast<std::size_t>(i);
       const engine::Observation seen = fleet_.replicas[r].observe(now);
-      const auto blocks = static_cast<double>(std::max<std::int64_t>(1, fleet_.num_blocks));
-      reports_[r] =
-          Report{seen.waiting, seen.running, static_cast<double>(seen.blocks_used) / blocks};
+      const auto blocks = static_cast<double>(std::max<std::int64_t>(1, fleet_.num_blocks[r]));
+      reports_[r] = {seen.waiting, seen.running, static_cast<double>(seen.blocks_used) / blocks};
     }
   }
 
@@ -59,15 +58,15 @@ class VllmDp final : public Router {
   }
 
   const Fleet& fleet_;
+  Ticks interval_, reported_ = -1;
   std::vector<Report> reports_;
-  Ticks reported_ = -1;
   std::size_t next_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Router> make_vllm_dp(const Fleet& fleet) {
-  return std::make_unique<VllmDp>(fleet);
+std::unique_ptr<Router> make_vllm_dp(const Fleet& fleet, const catalog::RouterSpec& spec) {
+  return std::make_unique<VllmDp>(fleet, spec);
 }
 
 }  // namespace servegrid::cluster

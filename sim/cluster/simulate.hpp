@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "catalog/scenario.hpp"
 #include "cluster/router.hpp"
@@ -27,16 +28,27 @@ struct RunOptions {
   bool leap = true;  // false: one event a step, same result bit for bit
   bool timeline = true;
   /// false: no record of each request and no epoch is kept; the summary comes from sums, and memory
-  /// does not grow with the run. Not with timeouts or cancellations.
+  /// does not grow with the run. Not with timeouts, cancellations, faults, operations or several
+  /// pools that hand over or serve several models.
   bool requests = true;
-  bool check = true;       // conservation invariants at the end
-  double block_bytes = 0;  // of one KV block on one GPU, for swapping to the host; 0: not known
+  bool check = true;  // conservation invariants at the end
   CustomPolicies custom;
 };
 
-/// The event loop on the heap alone (inner loops, tests): no SimGrid. Deterministic.
-metrics::RunResult simulate(const catalog::Scenario& scenario, const roofline::StepTimes& steps,
-                            std::int64_t num_blocks, std::int64_t blocks_fixed,
+/// What is known of a pool's replicas beside the scenario: the step model and the memory ledger.
+struct PoolModel {
+  const roofline::StepTimes* steps = nullptr;
+  std::int64_t num_blocks = 0, blocks_fixed = 0;  // KV pool of one replica
+  std::int64_t block_tokens = 0;                  // 0: the knob's
+  double block_bytes = 0;                         // of one GPU, for swapping; 0: not known
+  double weights_bytes = 0;                       // of one GPU: what loading takes
+  double kv_bytes_per_token = 0;                  // of one GPU: what a transfer takes
+};
+
+/// The event loop on the heap alone (inner loops, tests): no SimGrid. Deterministic. One model for
+/// each pool of the scenario. Throws RunError for a scenario that transfers KV caches: those need
+/// links.
+metrics::RunResult simulate(const catalog::Scenario& scenario, const std::vector<PoolModel>& pools,
                             const RunOptions& options = {});
 
 /// Loads the SimGrid plugin now, so that children forked later have it.
@@ -44,7 +56,15 @@ void load_simgrid();
 
 /// The same inside a SimGrid engine: a driver actor on the platform of the scenario's GPUs. At most
 /// one per process. Loads the SimGrid plugin (libservegrid_simgrid.so) on first use. Same result
-/// bit for bit.
+/// bit for bit where nothing is transferred.
+metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
+                                       const std::vector<PoolModel>& pools,
+                                       const RunOptions& options = {});
+
+/// A scenario of equal replicas.
+metrics::RunResult simulate(const catalog::Scenario& scenario, const roofline::StepTimes& steps,
+                            std::int64_t num_blocks, std::int64_t blocks_fixed,
+                            const RunOptions& options = {});
 metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
                                        const roofline::StepTimes& steps, std::int64_t num_blocks,
                                        std::int64_t blocks_fixed, const RunOptions& options = {});

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cluster/driver.hpp"
+#include "cluster/platform.hpp"
 #include "cluster/simgrid_plugin.hpp"
 #include "cluster/simulate.hpp"
 #include "units/error.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 constexpr const char* plugin_name = "libservegrid_simgrid.so";
 
-// Events between two points at which SimGrid's clock catches up: its cost vanishes in theirs.
-constexpr std::int64_t events_per_catch_up = 4096;
 
 // Installed: PREFIX/bin beside PREFIX/LIBDIR/servegrid, or the plugin beside us. In a build tree:
 // sim/cluster of one of the folders above.
@@ -33,25 +32,6 @@ std::vector<fs::path> candidates() {
     found.push_back(above / "sim" / "cluster" / plugin_name);
   }
   return found;
-}
-
-GridPlatform platform_of(const catalog::Scenario& scenario) {
-  GridPlatform platform;
-  const catalog::Gpu& gpu = scenario.gpu;
-  platform.gpus = scenario.replicas * scenario.parallel.gpus();
-  platform.gpus_per_node = std::max(1, gpu.fabric.domain);
-  platform.fabric_bandwidth = gpu.fabric.one_way();
-  platform.host_bandwidth = gpu.host_bandwidth;
-  platform.nic_bandwidth = gpu.nic_bandwidth;
-  if (platform.fabric_bandwidth > 0) {
-    if (gpu.fabric.kind == catalog::FabricKind::switched) {
-      platform.fabric = GridPlatform::Fabric::switched;
-    } else if (gpu.fabric.kind == catalog::FabricKind::full_mesh) {
-      platform.fabric = GridPlatform::Fabric::full_mesh;
-      platform.pair_bandwidth = platform.fabric_bandwidth / std::max(1, platform.gpus_per_node - 1);
-    }
-  }
-  return platform;
 }
 
 }  // namespace
@@ -84,15 +64,24 @@ void load_simgrid() {
 }
 
 metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
+                                       const std::vector<PoolModel>& pools,
+                                       const RunOptions& options) {
+  Driver driver(scenario, pools, options);
+  const Platform platform = platform_of(scenario);
+  Routes routes(platform);
+  driver.set_latency([&](int from, int to) {
+    return routes.latency(platform.gpus.at(static_cast<std::size_t>(from)),
+                          platform.gpus.at(static_cast<std::size_t>(to)));
+  });
+  simgrid_entry().run(platform, driver);
+  return driver.take_result();
+}
+
+metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
                                        const roofline::StepTimes& steps, std::int64_t num_blocks,
                                        std::int64_t blocks_fixed, const RunOptions& options) {
-  Driver driver(scenario, steps, num_blocks, blocks_fixed, options);
-  simgrid_entry().run(platform_of(scenario), [&](Ticks& now) {
-    const bool more = driver.run(events_per_catch_up);
-    now = driver.now();
-    return more;
-  });
-  return driver.take_result();
+  return simulate_on_simgrid(scenario, {PoolModel{&steps, num_blocks, blocks_fixed, 0, 0, 0, 0}},
+                             options);
 }
 
 }  // namespace servegrid::cluster

@@ -68,8 +68,7 @@ void MixedPolicy::run_waiting(State& state, Ticks now, Plan& plan) {
     const Slot slot = state.waiting.front();
     const Sequence& s = state[slot];
     const PrefixCache::Match match = state.match(s);
-    const std::int64_t hit = match.blocks() * pool_.block_tokens;
-    const std::int64_t tokens = chunk_of(s.tokens() - hit, budget);
+    const std::int64_t tokens = chunk_of(s.tokens() - state.known(s, match), budget);
     if (tokens <= 0 || !fits(state, s, match, tokens, state.pool.free())) return;
     state.waiting.pop_front();
     state.admit(slot, match, now);
@@ -107,10 +106,10 @@ std::int64_t MixedPolicy::may_admit(const State& state, Slot head, std::int64_t 
   if (may_fit_later()) return from;
   const Sequence& s = state[head];
   const PrefixCache::Match match = state.match(s);
-  const std::int64_t tokens = chunk_of(s.tokens() - match.blocks() * pool_.block_tokens, budget);
+  const std::int64_t tokens = chunk_of(s.tokens() - state.known(s, match), budget);
   if (tokens <= 0) return no_step;  // a shrinking hit only makes it longer
   // Running sequences come first, so what is free only shrinks while they decode.
-  const std::int64_t free = state.pool.free() - state.decodes.blocks_needed(1, from);
+  const std::int64_t free = state.free_at_plan() - state.decodes.blocks_needed(1, from);
   return fits(state, s, match, tokens, free) ? from : no_step;
 }
 

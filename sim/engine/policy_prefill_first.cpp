@@ -32,7 +32,7 @@ class PrefillFirst : public TailPolicy {
   [[nodiscard]] std::int64_t may_admit(const State& state, Slot head,
                                        std::int64_t from) const override {
     if (!state.swapped.empty() || state.running >= max_sequences_) return no_step;
-    const std::int64_t free = state.pool.free() - state.growth(1, from - 1);
+    const std::int64_t free = state.free_at_plan() - state.growth(1, from - 1);
     return demand(state, state[head]) - shared(state, state[head]) <= free ? from : no_step;
   }
 

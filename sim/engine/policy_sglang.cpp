@@ -135,7 +135,7 @@ std::string SglangPolicy::refusal(const workload::Request& r) const {
 
 std::int64_t SglangPolicy::room(const State& state, std::int64_t k) const {
   const std::int64_t taken = k > 0 ? state.decodes.blocks_needed(1, k - 1) : 0;
-  const std::int64_t available = (state.pool.free() - taken) * pool_.block_tokens;
+  const std::int64_t available = (state.free_at_plan() - taken) * pool_.block_tokens;
   return available * ratio_one - state.decodes.clipped_remainder(k) * ratio_.after(k);
 }
 
@@ -162,7 +162,7 @@ bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& bud
   const Sequence& s = state[slot];
   const PrefixCache::Match match = state.match(s);
   if (demand(s, match.active) * ratio_one >= budget.total) return false;
-  const std::int64_t extend = s.tokens() - match.blocks() * page;
+  const std::int64_t extend = s.tokens() - state.known(s, match);
   if (whole_pages(extend) >= budget.input && !plan.chunks.empty()) return false;
   std::int64_t tokens = extend;
   if (chunk_size_ > 0 && whole_pages(extend) > budget.chunk) {
@@ -221,7 +221,7 @@ bool SglangPolicy::make_room(State& state, Ticks now, Budget& budget, Slot head)
     return std::tie(x.request.priority, x.submitted, x.request.id) >
            std::tie(y.request.priority, y.submitted, y.request.id);
   });
-  const std::int64_t extend = h.tokens() - state.match(h).blocks() * pool_.block_tokens;
+  const std::int64_t extend = h.tokens() - state.known(h, state.match(h));
   std::int64_t missing =
       (extend + std::min(h.request.output_cap(), clip_tokens)) * ratio_one - budget.total;
   std::int64_t booked = 0;
@@ -290,7 +290,14 @@ void SglangPolicy::plan(State& state, Ticks now, Plan& plan) {
   prefill(state, now, plan);
   plan.decodes = false;
   plan.steps = 1;
-  if (!plan.chunks.empty()) return;
+  if (!plan.chunks.empty()) {
+    // Sequences whose KV came with them join the decode batch (disaggregation/decode.py: prebuilt).
+    const std::int64_t blocks = state.decodes.blocks_needed(0, 1);
+    plan.decodes =
+        state.decodes.size() > 0 && state.only_loaded(plan) && blocks <= state.pool.free();
+    if (plan.decodes) state.pool.allocate(blocks);
+    return;
+  }
   plan.decodes = state.decodes.size() > 0;
   if (!plan.decodes) {
     plan.steps = 0;

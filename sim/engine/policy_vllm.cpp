@@ -41,8 +41,7 @@ class VllmPolicy final : public MixedPolicy {
  protected:
   [[nodiscard]] bool fits(const State& state, const Sequence& s, const PrefixCache::Match& match,
                           std::int64_t chunk, std::int64_t free) const override {
-    const std::int64_t tokens =
-        full_isl_ ? s.tokens() : match.blocks() * pool_.block_tokens + chunk;
+    const std::int64_t tokens = full_isl_ ? s.tokens() : state.known(s, match) + chunk;
     const std::int64_t blocks = state.blocks_for(tokens) + pool_.fixed_blocks - match.active;
     return blocks + (state.running > 0 ? watermark_ : 0) <= free;
   }

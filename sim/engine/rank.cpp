@@ -105,7 +105,9 @@ bool Rank::plan(Ticks now) {
   state.counters.decoded_tokens += decoded;
   state.counters.peak_waiting = std::max(state.counters.peak_waiting, state.in_queue());
   if (plan_.steps > 0) return true;
-  if (state.running > 0 || !state.waiting.empty() || !state.swapped.empty()) {
+  // What waits may wait for blocks that are kept for a transfer.
+  const bool frees_later = !kept_.empty() || !releases_.empty();
+  if (state.running > 0 || !state.swapped.empty() || (!state.waiting.empty() && !frees_later)) {
     throw RunError(fmt::format("engine: stuck with {} running and {} waiting requests",
                                state.running, state.waiting.size()));
   }
@@ -130,26 +132,48 @@ Steps Rank::times(Ticks start, std::int64_t rows) {
     steps.first += plan_.swapped * state.config.swap.per_block;
     return steps;
   }
-  const std::int64_t n = plan_.decodes ? state.decodes.size() : 0;
-  const roofline::ContextTokens context =
+  std::int64_t n = plan_.decodes ? state.decodes.size() : 0;
+  roofline::ContextTokens context =
       plan_.decodes ? state.decodes.context() : roofline::ContextTokens{};
   chunks_.clear();
   for (const Chunk& c : plan_.chunks) {
-    chunks_.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
+    if (!state.is_loaded(c)) {
+      chunks_.push_back({c.tokens, c.cached, c.cached + c.tokens == state[c.slot].tokens()});
+      continue;
+    }
+    ++n;  // its prompt came from elsewhere: it decodes from this step on
+    context[0] += c.cached + 1;
+    std::size_t k = 1;
+    for (const std::int64_t window : state.steps.windows())
+      context.at(k++) += std::min(c.cached + 1, window);
   }
-  return {start,
-          state.config.ranks > 1 ? state.steps.mixed_rank(chunks_, n, context, rows)
-                                 : state.steps.mixed(chunks_, n, context),
-          0};
+  if (!chunks_.empty()) {
+    const Ticks step = state.config.ranks > 1 ? state.steps.mixed_rank(chunks_, n, context, rows)
+                                              : state.steps.mixed(chunks_, n, context);
+    return {start, (step * slow_) >> slow_bits, 0};
+  }
+  if (n == 0) throw RunError("engine: a step without work");
+  const roofline::DecodeCost cost = decode_cost(n, rows);
+  Steps steps{start, cost.base, 0};
+  for (std::size_t c = 0; c < context.size(); ++c) steps.first += cost.per_token[c] * context[c];
+  steps.first += plan_.swapped * state.config.swap.per_block;
+  return steps;
+}
+
+roofline::DecodeCost Rank::decode_cost(std::int64_t sequences, std::int64_t rows) const {
+  roofline::DecodeCost cost = state.config.ranks > 1 ? state.steps.decode_rank(sequences, rows)
+                                                     : state.steps.decode(sequences);
+  if (slow_ == std::int64_t{1} << slow_bits) return cost;
+  cost.base = (cost.base * slow_) >> slow_bits;
+  for (Ticks& t : cost.per_token) t = (t * slow_) >> slow_bits;
+  return cost;
 }
 
 // The decode steps of the sequences present. Time per token is rounded to units of the pace, so
 // that growth is the same in every step.
 Steps Rank::decode_steps(Ticks start, std::int64_t rows) const {
   const Pace& pace = state.decodes.pace();
-  const std::int64_t n = state.decodes.size();
-  const roofline::DecodeCost cost =
-      state.config.ranks > 1 ? state.steps.decode_rank(n, rows) : state.steps.decode(n);
+  const roofline::DecodeCost cost = decode_cost(state.decodes.size(), rows);
   const roofline::ContextTokens context = state.decodes.context_units();
   Steps steps{start, cost.base, 0};
   for (int c = 0; c < roofline::max_context_classes; ++c) {
@@ -180,7 +204,9 @@ std::int64_t Rank::horizon(const Clock& clock, std::int64_t most) {
 
 void Rank::complete(std::int64_t steps) {
   if (plan_.decodes) {
-    state.pool.allocate(state.growth(1, steps - 1));
+    const std::int64_t rest = std::max<std::int64_t>(0, steps - 1 - state.caught_up);
+    state.pool.allocate(state.growth(1 + state.caught_up, rest));
+    state.caught_up = 0;
     state.counters.drafts += steps * state.decodes.size();
     state.decodes.advance(steps);
     policy_->decoded(steps);
@@ -248,10 +274,16 @@ void Rank::report_first_tokens(Ticks now, std::int64_t rows) {
 void Rank::finish(Ticks now) {
   for (Slot slot = state.decodes.finished(); slot >= 0; slot = state.decodes.finished()) {
     policy_->left(state, slot);
-    state.stop(slot, true);
     ++state.counters.completed;
     const Sequence& s = state[slot];
     prompt_tokens_ -= s.request.prompt_tokens;
+    if (s.request.hold) {
+      state.keep(slot);
+      kept_.emplace(s.request.id, slot);
+      state.listener.prefilled(s.request.id, now);
+      continue;
+    }
+    state.stop(slot, true);
     state.listener.finished(s.request.id, std::max(now + s.delay, s.first_token));
     state.destroy(slot);
   }
@@ -280,6 +312,69 @@ void Rank::see_aborts(Ticks looked, Ticks now) {
     state.destroy(slot);
   }
   aborts_.erase(aborts_.begin(), aborts_.begin() + static_cast<std::ptrdiff_t>(seen));
+}
+
+void Rank::catch_up(std::int64_t begun) {
+  if (!plan_.decodes || begun <= state.caught_up) return;
+  state.pool.allocate(state.growth(1 + state.caught_up, begun - state.caught_up));
+  state.caught_up = begun;
+}
+
+void Rank::give_back(Slot slot) {
+  state.free_kept(slot);
+  state.destroy(slot);
+}
+
+void Rank::release(workload::RequestId id, Ticks now, bool later) {
+  const auto it = kept_.find(id);
+  const Slot slot = it->second;
+  kept_.erase(it);
+  if (later) {
+    releases_.emplace_back(now, slot);
+    return;
+  }
+  give_back(slot);
+  state.counters.blocks_freed = state.pool.freed();
+}
+
+bool Rank::release_before(Ticks now) {
+  std::size_t done = 0;
+  for (; done < releases_.size() && releases_[done].first < now; ++done)
+    give_back(releases_[done].second);
+  releases_.erase(releases_.begin(), releases_.begin() + static_cast<std::ptrdiff_t>(done));
+  return done > 0;
+}
+
+bool Rank::release_all() {
+  const bool freed = !releases_.empty() && !state.waiting.empty();
+  for (const auto& [at, slot] : releases_) give_back(slot);
+  releases_.clear();
+  state.counters.blocks_freed = state.pool.freed();
+  return freed;
+}
+
+void Rank::lose(std::vector<workload::RequestId>& ids) {
+  const std::int64_t decoded = state.decodes.take_generated();
+  state.counters.tokens_generated += decoded;
+  state.counters.decoded_tokens += decoded;
+  const std::size_t before = ids.size();
+  std::int64_t tokens = 0, counted = 0;  // what a sequence decodes is counted when it stops
+  const auto lost = [&](Slot slot) {
+    const Sequence& s = state[slot];
+    ids.push_back(s.request.id);
+    tokens += s.decoding ? state.decodes.generated(s) : s.generated;
+    counted += s.generated;
+  };
+  for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) lost(slot);
+  for (const std::deque<Slot>* queue : {&state.waiting, &state.inbox, &state.swapped}) {
+    for (const Slot slot : *queue) lost(slot);
+  }
+  for (const auto& [id, slot] : kept_) lost(slot);
+  metrics::Counters& c = state.counters;
+  c.aborted += static_cast<std::int64_t>(ids.size() - before);
+  c.tokens_generated -= counted;
+  c.tokens_lost += tokens;
+  c.blocks_allocated = c.blocks_freed = state.pool.allocated();
 }
 
 void Rank::append_running(std::vector<Running>& list) const {

@@ -2,8 +2,10 @@
 // which step together.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/clock.hpp"
@@ -50,6 +52,21 @@ class Rank {
   [[nodiscard]] std::int64_t requests() const { return state.in_queue() + state.running; }
   /// Of the prompts of its requests.
   [[nodiscard]] std::int64_t prompt_tokens() const { return prompt_tokens_; }
+  /// How much longer than modelled its steps take, in 2^-slow_bits.
+  static constexpr int slow_bits = 20;
+  void set_slowdown(std::int64_t factor) { slow_ = factor; }
+  /// Takes the blocks of the first `begun` steps of the epoch beyond its first.
+  void catch_up(std::int64_t begun);
+  /// Blocks of ended requests that were kept for a transfer: given back at once, or by the first
+  /// boundary after `now`.
+  [[nodiscard]] bool keeps(workload::RequestId id) const { return kept_.count(id) > 0; }
+  void release(workload::RequestId id, Ticks now, bool later);
+  /// Gives back what was released before `now`; whether anything was.
+  bool release_before(Ticks now);
+  /// Gives back all that was released; whether somebody who waits may now be admitted.
+  bool release_all();
+  /// The replica is gone: appends the ids of all its requests.
+  void lose(std::vector<workload::RequestId>& ids);
   void append_running(std::vector<Running>& list) const;
 
   State state;
@@ -57,6 +74,8 @@ class Rank {
  private:
   [[nodiscard]] std::string refusal(const workload::Request& request) const;
   [[nodiscard]] std::int64_t first_chance(const Clock& clock, std::int64_t steps) const;
+  [[nodiscard]] roofline::DecodeCost decode_cost(std::int64_t sequences, std::int64_t rows) const;
+  void give_back(Slot slot);
   [[nodiscard]] Steps decode_steps(Ticks start, std::int64_t rows) const;
   void accept_drafts();
   void report_first_tokens(Ticks now, std::int64_t rows);
@@ -70,6 +89,9 @@ class Rank {
     workload::RequestId id;
     Ticks at;
   };
+  std::int64_t slow_ = std::int64_t{1} << slow_bits;
+  std::map<workload::RequestId, Slot> kept_;  // ended, and their blocks still held
+  std::vector<std::pair<Ticks, Slot>> releases_;
   std::vector<Abort> aborts_;                   // not yet seen, in time order
   std::vector<Slot> promoted_;                  // scratch
   std::vector<roofline::PrefillChunk> chunks_;  // scratch

@@ -79,6 +79,11 @@ struct Replica::Impl {
   [[nodiscard]] Observation observe(Ticks t) const;
   [[nodiscard]] Ticks open_since() const { return open_ ? record_.start : never; }
   [[nodiscard]] const metrics::Counters& counters() const;
+  void catch_up(Ticks t);
+  [[nodiscard]] std::int64_t cached_tokens(const workload::Request& request, Ticks now);
+  void release(workload::RequestId id, Ticks now);
+  void set_slowdown(double factor, Ticks now);
+  std::vector<workload::RequestId> lose(Ticks now);
 
  private:
   enum class Mode { idle, starting, stepping };
@@ -87,6 +92,9 @@ struct Replica::Impl {
   void complete(Ticks now);
   void begin(Ticks now);
   void stop(Ticks now);
+  void change_soon(Ticks now);
+  void slow_down(std::int64_t factor);
+  void apply_changes(Ticks now);
   [[nodiscard]] std::int64_t set_times(Ticks now);
   [[nodiscard]] metrics::Epoch planned() const;
   void record();
@@ -101,6 +109,9 @@ struct Replica::Impl {
   std::int64_t steps_ = 0;  // of the epoch in progress
   Ticks start_at_ = 0;      // mode starting
   std::int64_t peak_running_ = 0, peak_waiting_ = 0;
+  // A change from outside, seen by the first step boundary after it; factor 0: none pending.
+  Ticks slow_at_ = 0;
+  std::int64_t next_slow_ = 0;
   mutable metrics::Counters sum_;
 
   // The same epochs joined while nothing changed: equal with and without leaps.
@@ -201,6 +212,96 @@ void Replica::Impl::complete(Ticks now) {
   }
   const Ticks looked = clock_.last_look(steps_);
   for (const auto& rank : ranks_) rank->report(looked, now, rows);
+  apply_changes(now);
+}
+
+// Submissions, releases and slowdowns at one instant are seen by the first boundary after it,
+// whether or not a leap would have passed over that boundary.
+void Replica::Impl::change_soon(Ticks now) {
+  if (mode_ == Mode::stepping)
+    steps_ = std::min(steps_, clock_.now.first_boundary(now, true, 1, steps_));
+}
+
+void Replica::Impl::slow_down(std::int64_t factor) {
+  for (const auto& rank : ranks_) rank->set_slowdown(factor);
+}
+
+void Replica::Impl::apply_changes(Ticks now) {
+  if (next_slow_ > 0 && slow_at_ < now) {
+    slow_down(next_slow_);
+    next_slow_ = 0;
+  }
+  bool freed = false;
+  for (const auto& rank : ranks_) freed = rank->release_before(now) || freed;
+  if (freed) close_record();  // an observer sees fewer blocks from here on
+}
+
+// Takes the blocks of the steps begun before t, which a leap puts off to its end: what that evicts
+// is then seen at t as if the steps had been taken one by one.
+void Replica::Impl::catch_up(Ticks t) {
+  if (mode_ != Mode::stepping || steps_ < 2) return;
+  const std::int64_t begun = clock_.now.first_boundary(t, false, 1, steps_ - 1) - 1;
+  for (const auto& rank : ranks_) rank->catch_up(begun);
+}
+
+std::int64_t Replica::Impl::cached_tokens(const workload::Request& request, Ticks now) {
+  catch_up(now);
+  std::int64_t most = 0;
+  for (const auto& rank : ranks_) {
+    const State& state = rank->state;
+    const std::int64_t block = state.config.pool.block_tokens;
+    most = std::max(
+        most, state.pool.match(request, (request.prompt_tokens - 1) / block).blocks() * block);
+  }
+  return most;
+}
+
+void Replica::Impl::release(workload::RequestId id, Ticks now) {
+  const auto rank =
+      std::find_if(ranks_.begin(), ranks_.end(), [id](const auto& r) { return r->keeps(id); });
+  if (rank == ranks_.end()) throw RunError("engine: releases blocks that are not kept");
+  (*rank)->release(id, now, mode_ == Mode::stepping);
+  if (mode_ == Mode::stepping) {
+    change_soon(now);
+  } else if (mode_ == Mode::idle && in_queue() > 0) {
+    mode_ = Mode::starting;
+    start_at_ = now;
+  }
+}
+
+void Replica::Impl::set_slowdown(double factor, Ticks now) {
+  const std::int64_t scaled = std::llround(std::ldexp(factor, Rank::slow_bits));
+  if (mode_ != Mode::stepping) {
+    slow_down(scaled);
+    return;
+  }
+  slow_at_ = now;
+  next_slow_ = scaled;
+  change_soon(now);
+}
+
+std::vector<workload::RequestId> Replica::Impl::lose(Ticks now) {
+  if (mode_ == Mode::stepping) {
+    // The steps of the epoch that are over; none of them ends a request, or it would end there.
+    const std::int64_t over = clock_.now.first_boundary(now, true, 1, steps_) - 1;
+    if (over >= steps_) throw RunError("engine: lost with an event left behind");
+    steps_ = over;
+    std::vector<bool> begun;  // blocks of the step in progress are taken already
+    for (const auto& rank : ranks_) begun.push_back(rank->state.caught_up >= over);
+    if (over > 0) {
+      complete(clock_.now.boundary(over));
+      for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        State& state = ranks_[i]->state;
+        if (!begun[i]) state.pool.allocate(state.growth(0, 1));
+      }
+    }
+    close_record();
+  }
+  std::vector<workload::RequestId> ids;
+  for (const auto& rank : ranks_) rank->lose(ids);
+  std::sort(ids.begin(), ids.end());
+  mode_ = Mode::idle;
+  return ids;
 }
 
 void Replica::Impl::begin(Ticks now) {
@@ -226,8 +327,11 @@ void Replica::Impl::stop(Ticks now) {
   bool arrived = false;
   for (const auto& rank : ranks_) {
     rank->idle();
-    arrived = arrived || !rank->state.inbox.empty();
+    const bool freed = rank->release_all();
+    arrived = arrived || freed || !rank->state.inbox.empty();
   }
+  if (next_slow_ > 0) slow_down(next_slow_);
+  next_slow_ = 0;
   mode_ = arrived ? Mode::starting : Mode::idle;
   start_at_ = now;
 }
@@ -345,6 +449,7 @@ Replica::Replica(const ReplicaConfig& config, const roofline::StepTimes& steps, 
     : impl_((check(config, steps), std::make_unique<Impl>(config, steps, listener))) {}
 Replica::~Replica() = default;
 Replica::Replica(Replica&&) noexcept = default;
+Replica& Replica::operator=(Replica&&) noexcept = default;
 
 void Replica::submit(const workload::Request& request, Ticks now) {
   impl_->submit(request, now);
@@ -366,6 +471,18 @@ Observation Replica::observe(Ticks t) const {
 }
 Ticks Replica::open_since() const {
   return impl_->open_since();
+}
+std::int64_t Replica::cached_tokens(const workload::Request& request, Ticks now) const {
+  return impl_->cached_tokens(request, now);
+}
+void Replica::release(workload::RequestId id, Ticks now) {
+  impl_->release(id, now);
+}
+void Replica::set_slowdown(double factor, Ticks now) {
+  impl_->set_slowdown(factor, now);
+}
+std::vector<workload::RequestId> Replica::lose(Ticks now) {
+  return impl_->lose(now);
 }
 const metrics::Counters& Replica::counters() const {
   return impl_->counters();

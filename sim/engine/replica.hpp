@@ -54,6 +54,8 @@ class Listener {
   virtual void rejected(workload::RequestId id, Ticks at, const std::string& reason) = 0;
   /// At the boundary that saw an abort(); `generated` output tokens so far.
   virtual void aborted(workload::RequestId id, Ticks at, std::int64_t generated) = 0;
+  /// A request with `hold` has its only token; its blocks stay held until release().
+  virtual void prefilled(workload::RequestId /*id*/, Ticks /*at*/) {}
   virtual void epoch(const metrics::Epoch& epoch) = 0;  // when it is over
 };
 
@@ -76,6 +78,7 @@ class Replica {
   Replica(const ReplicaConfig& config, const roofline::StepTimes& steps, Listener& listener);
   ~Replica();
   Replica(Replica&&) noexcept;
+  Replica& operator=(Replica&&) noexcept;
 
   /// A request arrives at `now` (>= any earlier call's time). One that can never run is rejected at
   /// once.
@@ -95,6 +98,16 @@ class Replica {
   [[nodiscard]] std::vector<Running> running() const;
   /// Start of the epoch in progress, that the listener has not been told of; `never` when idle.
   [[nodiscard]] Ticks open_since() const;
+  /// Tokens of the request's prompt that the prefix cache would find at `now`: whole blocks, never
+  /// the last token. Does not change the result.
+  [[nodiscard]] std::int64_t cached_tokens(const workload::Request& request, Ticks now) const;
+  /// Frees the blocks of a request that ended with `hold`, at the first step boundary after `now`.
+  void release(workload::RequestId id, Ticks now);
+  /// Steps take `factor` times as long from the first one that begins after `now`.
+  void set_slowdown(double factor, Ticks now);
+  /// Everything on it is lost at `now`: the requests that had not ended (or hold blocks), in order
+  /// of their ids. It must not be used again.
+  std::vector<workload::RequestId> lose(Ticks now);
   /// Counters so far (requests, blocks, tokens, preemptions, steps, events).
   [[nodiscard]] const metrics::Counters& counters() const;
 

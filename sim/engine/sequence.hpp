@@ -18,6 +18,7 @@ struct Sequence {
   Ticks first_token = 0;         // as reported
   std::int64_t generated = 0;    // tokens, while not decoding
   std::int64_t computed = 0;     // tokens with KV, while prefilling
+  std::int64_t loaded = 0;       // tokens whose KV came with it and is not in blocks of its own yet
   std::int64_t blocks = 0;       // held for tokens, while prefilling
   std::int64_t offset = 0;       // decoding: tokens = offset + step counter
   std::int64_t order = 0;        // of admission

@@ -28,6 +28,7 @@ Slot State::create(const workload::Request& request, Ticks now) {
     (*this)[slot].version = version + 1;
   }
   (*this)[slot].request = request;
+  (*this)[slot].loaded = request.loaded_tokens;
   (*this)[slot].submitted = now;
   return slot;
 }
@@ -45,12 +46,12 @@ void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   const std::int64_t hit = match.blocks() * config.pool.block_tokens;
   pool.acquire(s.hold, s.request, match);
   pool.allocate(config.pool.fixed_blocks);
-  s.computed = hit;
+  s.computed = known(s, match);
   s.blocks = match.blocks();
   s.order = admissions_++;
   link(slot);
   partials.push_back(slot);
-  partial_tokens += hit;
+  partial_tokens += s.computed;
   if (pool.caching()) {
     counters.prefix_queries += s.tokens();
     counters.prefix_hits += hit;
@@ -59,6 +60,10 @@ void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   if (prompt_hit > s.seen_prompt) {
     counters.tokens_cached += prompt_hit - s.seen_prompt;
     s.seen_prompt = prompt_hit;
+  }
+  if (s.computed > hit) {
+    counters.tokens_loaded += s.computed - hit;
+    s.seen_prompt = std::max(s.seen_prompt, s.computed);
   }
   if (!s.scheduled) {
     s.scheduled = true;
@@ -88,6 +93,11 @@ void State::reserve(Slot slot, std::int64_t blocks) {
   if (blocks <= s.blocks) return;
   pool.allocate(blocks - s.blocks);
   s.blocks = blocks;
+}
+
+bool State::only_loaded(const Plan& plan) const {
+  return std::all_of(plan.chunks.begin(), plan.chunks.end(),
+                     [this](const Chunk& c) { return is_loaded(c); });
 }
 
 std::int64_t State::chunk_blocks(const Sequence& s, std::int64_t tokens) const {
@@ -121,9 +131,10 @@ std::int64_t State::held_in_step(const Sequence& s) const {
   return held(s) + (grows ? decodes.step_blocks(s) : 0);
 }
 
-void State::stop(Slot slot, bool insert) {
+// Off the running list and out of the step, with its blocks; s.computed and s.blocks say which.
+void State::leave(Slot slot) {
   Sequence& s = (*this)[slot];
-  const std::int64_t blocks = held(s);
+  s.blocks = held(s);
   if (s.decoding) {
     decodes.remove(slot);
     s.computed = s.tokens() - 1;  // the step that ends a sequence may go beyond its end
@@ -131,10 +142,21 @@ void State::stop(Slot slot, bool insert) {
     partials.erase(std::find(partials.begin(), partials.end(), slot));
     partial_tokens -= s.computed;
   }
-  pool.release(s.hold, s.request, blocks, s.computed / config.pool.block_tokens, insert);
+  unlink(slot);
+}
+
+void State::stop(Slot slot, bool insert) {
+  leave(slot);
+  Sequence& s = (*this)[slot];
+  pool.release(s.hold, s.request, s.blocks, s.computed / config.pool.block_tokens, insert);
   s.computed = 0;
   s.blocks = 0;
-  unlink(slot);
+  s.loaded = 0;
+}
+
+void State::free_kept(Slot slot) {
+  Sequence& s = (*this)[slot];
+  pool.release(s.hold, s.request, s.blocks, s.computed / config.pool.block_tokens, true);
 }
 
 void State::preempt(Slot slot, bool insert, Ticks now) {

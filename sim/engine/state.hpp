@@ -50,6 +50,15 @@ class State {
   }
   /// Prefix-cache hit of a sequence that is to be admitted: whole blocks, never its last token.
   [[nodiscard]] PrefixCache::Match match(const Sequence& s) const;
+  /// Tokens a sequence that is admitted need not compute: its hit, or what was loaded with it.
+  [[nodiscard]] std::int64_t known(const Sequence& s, const PrefixCache::Match& match) const {
+    return std::max(match.blocks() * config.pool.block_tokens, s.loaded);
+  }
+  /// A chunk that is the last token of a sequence whose KV came with it: it costs a decode step.
+  [[nodiscard]] bool is_loaded(const Chunk& c) const {
+    return c.tokens == 1 && (*this)[c.slot].loaded > 0;
+  }
+  [[nodiscard]] bool only_loaded(const Plan& plan) const;
   /// Joins the end of the running list, prefilling after its hit. Does not take blocks for new
   /// tokens.
   void admit(Slot slot, const PrefixCache::Match& match, Ticks now);
@@ -63,6 +72,10 @@ class State {
   /// Frees a running sequence's blocks and takes it off the running list; it is neither waiting nor
   /// gone. Returns blocks that it held.
   void stop(Slot slot, bool insert);
+  /// Takes a finished sequence off the running list but keeps its blocks; free_kept gives them
+  /// back.
+  void keep(Slot slot) { leave(slot); }
+  void free_kept(Slot slot);
   /// stop, counted and reported as a preemption.
   void preempt(Slot slot, bool insert, Ticks now);
   /// Copies a decoding sequence's blocks to host memory and takes it off the running list, counted
@@ -90,6 +103,8 @@ class State {
   [[nodiscard]] std::int64_t held(const Sequence& s) const;
   /// The same while a step is under way.
   [[nodiscard]] std::int64_t held_in_step(const Sequence& s) const;
+  /// Free blocks after the first step of the epoch in progress.
+  [[nodiscard]] std::int64_t free_at_plan() const { return pool.free() + growth(1, caught_up); }
   [[nodiscard]] std::int64_t in_queue() const {
     return static_cast<std::int64_t>(waiting.size() + inbox.size() + swapped.size());
   }
@@ -107,6 +122,7 @@ class State {
   std::vector<Sequence> sequences_;
   std::vector<Slot> unused_;
   std::int64_t admissions_ = 0;
+  void leave(Slot slot);
 
  public:
   DecodeSet decodes;
@@ -118,6 +134,7 @@ class State {
   std::vector<Slot> partials;       // running, prompt not complete, in running order
   std::int64_t partial_tokens = 0;  // computed tokens of partials
   std::int64_t running = 0;
+  std::int64_t caught_up = 0;  // steps of the epoch beyond its first whose blocks are taken already
   Slot oldest = -1, newest = -1;  // running list
 };
 

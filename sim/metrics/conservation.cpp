@@ -72,6 +72,20 @@ Sums sums_of(const RequestSums& r) {
   return sums;
 }
 
+void check_handovers(const RunResult& result) {
+  for (const RequestRecord& r : result.requests) {
+    const Handover& h = result.handovers[static_cast<std::size_t>(r.id)];
+    if (r.outcome != Outcome::completed || h.replica < 0) continue;
+    const std::string who = "request " + text(r.id);
+    require(h.prefilled >= r.scheduled, "time order", who + " is prefilled before it is scheduled");
+    require(h.started >= r.scheduled, "time order", who + " is sent before it is scheduled");
+    require(h.transferred >= h.prefilled && h.transferred >= h.started, "time order",
+            who + " has arrived before it was prefilled and sent");
+    require(r.first_token >= h.transferred, "time order",
+            who + " has a token before its KV cache has arrived");
+  }
+}
+
 void check_timeline(const RunResult& result) {
   const EpochSums& sums = result.timeline.sums();
   require(sums.defect.empty(), "time order", sums.defect);
@@ -115,6 +129,7 @@ void check_conservation(const RunResult& result) {
             "fewer were generated than completed requests asked for");
     require(c.blocks_allocated >= c.blocks_freed, "blocks", "more were freed than allocated");
   }
+  if (!result.handovers.empty()) check_handovers(result);
   check_timeline(result);
 }
 

@@ -21,7 +21,8 @@ enum class Outcome : std::uint8_t { completed, rejected, failed, cancelled, in_f
 struct RequestRecord {
   std::int64_t id = 0;
   std::int64_t user = -1;
-  int replica = 0;  // -1: turned away before routing
+  int replica = 0;   // -1: ended before it was sent to one
+  int attempts = 0;  // replicas it was started on; more than one after faults
   int turn = 0;
   int preemptions = 0;
   Outcome outcome = Outcome::in_flight;
@@ -36,6 +37,9 @@ struct RequestRecord {
 };
 
 struct Counters {
+  std::int64_t faults = 0, retries = 0;  // replicas lost; requests started again
+  std::int64_t tokens_loaded = 0;        // prompt tokens whose KV came from a prefill replica
+  std::int64_t tokens_lost = 0;          // generated, then lost with their replica
   std::int64_t requests = 0, completed = 0, rejected = 0, aborted = 0, preemptions = 0;
   std::int64_t swapped_out = 0, swapped_in = 0;  // blocks, to host memory and back
   std::int64_t blocks_allocated = 0, blocks_freed = 0;
@@ -63,6 +67,10 @@ struct Counters {
     tokens_prefilled += one.tokens_prefilled;
     tokens_cached += one.tokens_cached;
     tokens_recomputed += one.tokens_recomputed;
+    tokens_loaded += one.tokens_loaded;
+    tokens_lost += one.tokens_lost;
+    faults += one.faults;
+    retries += one.retries;
     prefix_queries += one.prefix_queries;
     prefix_hits += one.prefix_hits;
     drafts += one.drafts;
@@ -79,13 +87,32 @@ struct Counters {
 
 class RequestSums;
 
+/// The way of a disaggregated request to its decode replica; -1: not reached.
+struct Handover {
+  int replica = -1;                      // that prefilled it
+  Ticks prefilled = -1;                  // end of its prefill
+  Ticks started = -1, transferred = -1;  // of the transfer of its KV cache
+};
+
+/// A replica over the run.
+struct ReplicaRecord {
+  int pool = 0;  // index of the scenario's pools
+  int gpus = 1;
+  std::int64_t num_blocks = 0;
+  Ticks held = 0;   // its GPUs were in use: loading, serving, draining or broken
+  Ticks ready = 0;  // it took requests
+};
+
 struct RunResult {
   std::vector<RequestRecord> requests;
   std::shared_ptr<const RequestSums> request_sums;  // in place of records, where none were kept
   Timeline timeline;
   Counters counters;
   Ticks end = 0;
-  std::int64_t num_blocks = 0;  // pool of one replica
+  std::int64_t num_blocks = 0;          // pool of one replica (the largest where they differ)
+  std::vector<Handover> handovers;      // by request id; empty unless disaggregated
+  std::vector<ReplicaRecord> replicas;  // by index
+  std::vector<EpochSums> pool_sums;     // of the timeline, by pool; empty when there is one
 };
 
 /// name -> value in the names of `vllm bench serve`, in a stable order; undefined metrics are

@@ -167,6 +167,41 @@ void add_drafting(Summary& out, const Counters& c, const Drafting& drafting) {
   }
 }
 
+/// TTFT of a disaggregated request by cause; the parts add up to it. The transfer holds the wait
+/// for room on the decode replica.
+void add_handover(Summary& out, const RunResult& result,
+                  const std::vector<const RequestRecord*>& requests) {
+  std::vector<double> queue, prefill, transfer, decode;
+  for (const RequestRecord* r : requests) {
+    const Handover& h = result.handovers[static_cast<std::size_t>(r->id)];
+    if (h.transferred < 0) continue;
+    queue.push_back(to_seconds(r->scheduled - r->arrival));
+    prefill.push_back(to_seconds(h.prefilled - r->scheduled));
+    transfer.push_back(to_seconds(h.transferred - h.prefilled));
+    decode.push_back(to_seconds(r->first_token - h.transferred));
+  }
+  add_latency(out, "ttft_queue_ms", queue);
+  add_latency(out, "ttft_prefill_ms", prefill);
+  add_latency(out, "ttft_transfer_ms", transfer);
+  add_latency(out, "ttft_first_decode_ms", decode);
+}
+
+void add_operations(Summary& out, const RunResult& result) {
+  const Counters& c = result.counters;
+  double held = 0, gpus = 0;
+  for (const ReplicaRecord& r : result.replicas) {
+    held += to_seconds(r.held) * r.gpus;
+    gpus += r.gpus;
+  }
+  const bool all = held >= gpus * to_seconds(result.end) * (1 - 1e-12);
+  if (c.faults > 0 || c.retries > 0) {
+    out.emplace_back("faults", static_cast<double>(c.faults));
+    out.emplace_back("retries", static_cast<double>(c.retries));
+    out.emplace_back("tokens_lost", static_cast<double>(c.tokens_lost));
+  }
+  if (!all) out.emplace_back("gpu_seconds", held);
+}
+
 void add_work(Summary& out, const RunResult& result, const Work& work) {
   const double seconds = to_seconds(result.end);
   if (seconds > 0 && work.peak_flops > 0) {
@@ -195,7 +230,9 @@ Summary summarize(const RunResult& result, const SummaryOptions& options) {
     add_latency(out, "tpot_ms", latencies.tpot);
     add_itl(out, latencies, result.timeline);
     add_latency(out, "e2el_ms", latencies.e2el);
+    if (!result.handovers.empty()) add_handover(out, result, requests);
   }
+  add_operations(out, result);
   add_load(out, result, options);
   if (options.drafting) add_drafting(out, result.counters, *options.drafting);
   if (options.work) add_work(out, result, *options.work);
@@ -206,13 +243,26 @@ TimeAverages time_averages(const RunResult& result, int replicas) {
   TimeAverages out;
   const EpochSums& sums = result.timeline.sums();
   const double whole = to_seconds(result.end);
-  const auto pool = static_cast<double>(result.num_blocks);
   out.busy_seconds = sums.busy;
-  if (pool > 0) out.kv_peak = static_cast<double>(sums.peak_blocks) / pool;
+  double use = 0;  // of the pool, integrated over time and added up over replicas [s]
+  const auto add = [&](const EpochSums& of, std::int64_t num_blocks) {
+    if (num_blocks <= 0) return;
+    const auto blocks = static_cast<double>(num_blocks);
+    use += of.blocks / blocks;
+    out.kv_peak = std::max(out.kv_peak, static_cast<double>(of.peak_blocks) / blocks);
+  };
+  if (result.pool_sums.empty()) add(sums, result.num_blocks);
+  for (std::size_t p = 0; p < result.pool_sums.size(); ++p) {
+    for (const ReplicaRecord& replica : result.replicas) {
+      if (replica.pool != static_cast<int>(p)) continue;
+      add(result.pool_sums[p], replica.num_blocks);
+      break;
+    }
+  }
   if (whole <= 0) return out;
   out.running = sums.running / whole;
   out.waiting = sums.waiting / whole;
-  if (pool > 0) out.kv_mean = sums.blocks / pool / (whole * std::max(1, replicas));
+  out.kv_mean = use / (whole * std::max(1, replicas));
   return out;
 }
 

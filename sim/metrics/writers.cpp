@@ -75,12 +75,28 @@ std::string as_string(Write&& write) {
   return text;
 }
 
+void put_handover(TextOut& out, const Handover& h) {
+  out.put(',');
+  if (h.replica >= 0) out.put(std::int64_t{h.replica});
+  for (const Ticks t : {h.prefilled, h.started, h.transferred}) {
+    out.put(',');
+    if (t >= 0) out.put_time(t);
+  }
+}
+
 }  // namespace
 
 void write_requests(const RunResult& result, TextOut& out) {
   out.put(std::string_view(
       "id,user,turn,replica,outcome,prompt_tokens,output_tokens,cached_tokens,preemptions,"
-      "arrival_s,scheduled_s,first_token_s,finish_s,reason\n"));
+      "arrival_s,scheduled_s,first_token_s,finish_s,reason"));
+  const bool handed = !result.handovers.empty();
+  const bool retried = result.counters.retries > 0;
+  if (handed) {
+    out.put(std::string_view(",prefill_replica,prefilled_s,transfer_start_s,transferred_s"));
+  }
+  if (retried) out.put(std::string_view(",attempts"));
+  out.put('\n');
   for (const RequestRecord& r : result.requests) {
     out.put(r.id);
     out.put(',');
@@ -98,6 +114,11 @@ void write_requests(const RunResult& result, TextOut& out) {
     }
     out.put(',');
     put_quoted(out, r.reason);
+    if (handed) put_handover(out, result.handovers[static_cast<std::size_t>(r.id)]);
+    if (retried) {
+      out.put(',');
+      out.put(std::int64_t{r.attempts});
+    }
     out.put('\n');
   }
 }

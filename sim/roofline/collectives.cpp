@@ -25,6 +25,7 @@ double host_or(const catalog::Gpu& gpu, double otherwise) {
 
 double group_bandwidth(const catalog::Gpu& gpu, int gpus) {
   const auto& f = gpu.fabric;
+  if (f.derived && gpus > 1) return gpus == 2 ? f.derived->pair : f.derived->all_to_all;
   switch (f.kind) {
     case catalog::FabricKind::switched:
       return f.one_way();
@@ -48,6 +49,14 @@ AllReduceFit derived_all_reduce(const catalog::Gpu& gpu, int gpus) {
   fit.a = gpu.achieved.collective_latency;
   fit.a2 = gpu.achieved.collective_latency;
   fit.b1 = fit.b2 = 1e30;
+  if (gpu.fabric.derived && gpus > 1) {
+    const catalog::Fabric::Derived& d = *gpu.fabric.derived;
+    fit.a += d.latency;
+    fit.a2 += d.latency;
+    fit.b1 = share * d.one_shot;
+    fit.b2 = share * d.two_shot;
+    return fit;
+  }
   if (inside > 1) {
     const double rate = group_bandwidth(gpu, inside) * share;
     fit.b1 = rate / (inside - 1);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "catalog/cluster.hpp"
 #include "metrics/summary.hpp"
 
 namespace servegrid::study {
@@ -37,20 +38,20 @@ struct Shares {
     flops += count * step.flops;
     bytes += count * step.bytes;
   }
-  /// Adds to the load what stands for `whole` seconds.
-  void add_to(Load& load, double whole, int replicas) const {
+  /// Adds to the load what stands for `whole` seconds; of all GPUs together `share` do this work.
+  void add_to(Load& load, double whole, double share) const {
     if (seconds <= 0) return;
     const double scale = whole / seconds;
     for (std::size_t b = 0; b < seconds_by_bound.size(); ++b)
       load.seconds_by_bound.at(b) += scale * seconds_by_bound.at(b);
-    load.flops += scale * flops / replicas;
-    load.bytes += scale * bytes / replicas;
+    load.flops += scale * flops * share;
+    load.bytes += scale * bytes * share;
   }
 };
 
 // Decode steps by batch size at their mean context (their time is affine in it); steps that hold
 // prefill from a sample of them.
-void attribute(const metrics::EpochSums& sums, const roofline::StepModel& steps, int replicas,
+void attribute(const metrics::EpochSums& sums, const roofline::StepModel& steps, double share,
                Load& load) {
   Shares decode, prefill;
   for (const auto& work : sums.decode_work()) {
@@ -66,21 +67,32 @@ void attribute(const metrics::EpochSums& sums, const roofline::StepModel& steps,
     prefill.add(steps.totals(batch), to_seconds(epoch.duration()), 1);
   }
   const double prefill_seconds = to_seconds(sums.prefill_time);
-  decode.add_to(load, sums.busy - prefill_seconds, replicas);
-  prefill.add_to(load, prefill_seconds, replicas);
+  decode.add_to(load, sums.busy - prefill_seconds, share);
+  prefill.add_to(load, prefill_seconds, share);
 }
 
 }  // namespace
 
-Load load_of(const metrics::RunResult& result, int replicas, const roofline::StepModel& steps) {
-  const metrics::TimeAverages averages = metrics::time_averages(result, replicas);
+Load load_of(const metrics::RunResult& result,
+             const std::vector<const roofline::StepModel*>& steps) {
+  const metrics::TimeAverages averages =
+      metrics::time_averages(result, static_cast<int>(result.replicas.size()));
   Load load;
   load.running = averages.running;
   load.waiting = averages.waiting;
   load.kv_use_mean = averages.kv_mean;
   load.kv_use_peak = averages.kv_peak;
   load.busy_seconds = averages.busy_seconds;
-  attribute(result.timeline.sums(), steps, replicas, load);
+  double gpus = 0;
+  for (const metrics::ReplicaRecord& replica : result.replicas) gpus += replica.gpus;
+  for (std::size_t p = 0; p < steps.size(); ++p) {
+    const bool alone = result.pool_sums.empty();
+    const auto of_pool = std::find_if(
+        result.replicas.begin(), result.replicas.end(),
+        [p](const metrics::ReplicaRecord& r) { return r.pool == static_cast<int>(p); });
+    attribute(alone ? result.timeline.sums() : result.pool_sums.at(p), *steps[p],
+              of_pool->gpus / gpus, load);
+  }
   return load;
 }
 
@@ -91,17 +103,24 @@ metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Sce
   options.slo_tpot = s.slo.tpot;
   options.slo_e2el = s.slo.e2el;
   options.warmup_fraction = s.workload.warmup_fraction;
-  options.replicas = s.replicas;
+  options.replicas = static_cast<int>(result.replicas.size());
   if (s.speculation.on()) {
     options.drafting = {s.speculation.verified - 1, s.speculation.acceptance};
   }
   metrics::Work work;
   work.flops = load.flops;
   work.bytes = load.bytes;
-  // Arithmetic that the GPU has no units for runs in 16 bit.
-  const double native = s.gpu.native_peak(s.weights);
-  work.peak_flops = native > 0 ? native : s.gpu.native_peak(catalog::Format::bf16);
-  work.peak_bandwidth = s.gpu.memory.bandwidth;
+  double gpus = 0;
+  for (const catalog::PoolSpec& pool : catalog::pools_of(s)) {
+    // Arithmetic that the GPU has no units for runs in 16 bit.
+    const double native = pool.gpu.native_peak(pool.weights);
+    const double count = static_cast<double>(pool.replicas) * pool.parallel.gpus();
+    work.peak_flops += count * (native > 0 ? native : pool.gpu.native_peak(catalog::Format::bf16));
+    work.peak_bandwidth += count * pool.gpu.memory.bandwidth;
+    gpus += count;
+  }
+  work.peak_flops /= gpus;
+  work.peak_bandwidth /= gpus;
   for (std::size_t i = 0; i < bound_names.size(); ++i)
     work.seconds_by_bound.emplace_back(bound_names.at(i), load.seconds_by_bound.at(i));
   options.work = work;

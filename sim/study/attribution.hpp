@@ -2,13 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "study/run.hpp"
 
 namespace servegrid::study {
 
-/// Averages over the timeline. Steps are attributed to what bounds their operators.
-Load load_of(const metrics::RunResult& result, int replicas, const roofline::StepModel& steps);
+/// Averages over the timeline. Steps are attributed to what bounds their operators. `steps`: of
+/// each pool.
+Load load_of(const metrics::RunResult& result,
+             const std::vector<const roofline::StepModel*>& steps);
 
 /// The summary in the names of `vllm bench serve`, with ours after them.
 metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& scenario,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "catalog/cluster.hpp"
 #include "metrics/result.hpp"
 #include "units/error.hpp"
 
@@ -13,8 +14,8 @@ namespace servegrid::study {
 
 namespace {
 
-// Memory of SimGrid's full routing table, measured: 127 MB for 1,000 GPUs.
-constexpr double bytes_per_route = 127;
+// Memory of the platform and of a replica, measured; docs/cluster.md.
+constexpr double bytes_per_gpu = 20'000;
 // Beside its record: its place in the driver and three latencies that are sorted.
 constexpr double bytes_beside_record = 64;
 
@@ -33,9 +34,12 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens, bool rec
   double epochs = std::ceil(static_cast<double>(tokens) / chunk) + 2;
   out.bytes_per_request = sizeof(metrics::RequestRecord) + bytes_beside_record +
                           epochs * metrics::bytes_of_packed_epoch;
-  out.gpus = static_cast<double>(s.replicas) * s.parallel.gpus();
-  out.bytes_of_routes = out.gpus * out.gpus * bytes_per_route;
-  double together = static_cast<double>(s.knobs.max_num_seqs) * s.replicas;
+  double together = 0;
+  for (const catalog::PoolSpec& pool : catalog::pools_of(s)) {
+    out.gpus += static_cast<double>(pool.replicas) * pool.parallel.gpus();
+    together += static_cast<double>(pool.knobs.max_num_seqs) * pool.replicas;
+  }
+  out.bytes_of_platform = out.gpus * bytes_per_gpu;
   if (s.workload.concurrent > 0)
     together = std::min(together, static_cast<double>(s.workload.concurrent));
   const double each = mean_of(s.workload.output) / s.speculation.tokens_per_step();
@@ -53,21 +57,21 @@ void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, boo
   const Resources r = resources_of(scenario, tokens, records);
   constexpr double gib = 1024.0 * 1024 * 1024;
   if (r.bytes() > max_simulation_bytes) {
-    const bool requests = r.requests * r.bytes_per_request >= r.bytes_of_routes;
+    const bool requests = r.requests * r.bytes_per_request >= r.bytes_of_platform;
     const double room =
-        max_simulation_bytes - (requests ? r.bytes_of_routes : r.requests * r.bytes_per_request);
+        max_simulation_bytes - (requests ? r.bytes_of_platform : r.requests * r.bytes_per_request);
     std::string advice =
         requests ? fmt::format(
                        "at most {:.0f} fit: --num-prompts N or --set workload.requests=N; "
                        "run --no-requests-table keeps no record of each",
                        std::floor(std::max(0.0, room) / r.bytes_per_request))
                  : fmt::format("at most {:.0f} GPUs fit: --replicas N or --set replicas=N",
-                               std::floor(std::sqrt(std::max(0.0, room) / bytes_per_route)));
+                               std::floor(std::max(0.0, room) / bytes_per_gpu));
     throw InputError(fmt::format(
         "too large to simulate: {:.0f} requests x up to {:.0f} B (their record and the steps of a "
-        "prompt) + {:.0f}^2 pairs of GPUs x {:.0f} B = {:.1f} GiB, above the limit of {:.0f} GiB\n"
+        "prompt) + {:.0f} GPUs x {:.0f} B = {:.1f} GiB, above the limit of {:.0f} GiB\n"
         "  {}",
-        r.requests, r.bytes_per_request, r.gpus, bytes_per_route, r.bytes() / gib,
+        r.requests, r.bytes_per_request, r.gpus, bytes_per_gpu, r.bytes() / gib,
         max_simulation_bytes / gib, advice));
   }
   if (scenario.speculation.sampled && r.single_steps > max_single_steps) {

@@ -13,9 +13,9 @@ constexpr double max_single_steps = 1e9;  // one event each: without leaps
 
 struct Resources {
   double requests = 0, bytes_per_request = 0;  // at most
-  double gpus = 0, bytes_of_routes = 0;        // SimGrid's platform: a route per pair of GPUs
+  double gpus = 0, bytes_of_platform = 0;      // hosts, links, replicas
   double single_steps = 0;                     // decode steps, at least: events without leaps
-  [[nodiscard]] double bytes() const { return requests * bytes_per_request + bytes_of_routes; }
+  [[nodiscard]] double bytes() const { return requests * bytes_per_request + bytes_of_platform; }
 };
 
 /// `tokens` is what a request holds at its end, on average; `records`: one of each is kept.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "catalog/cluster.hpp"
+#include "cluster/collectives.hpp"
 #include "cluster/simulate.hpp"
 #include "model/deployment.hpp"
 #include "model/format_support.hpp"
@@ -94,6 +96,37 @@ std::vector<Interval> intervals_at(const catalog::Scenario& s, const Point& poin
   return intervals_of(p, bands_of(steps.costs(), point.trust, p.queues));
 }
 
+// Several pools as one row: all GPUs together, and what each pool is.
+void describe_pools(const catalog::Scenario& s, const std::vector<catalog::PoolSpec>& pools,
+                    Point& point) {
+  point.replicas = 1;
+  point.gpus = 0;
+  point.resident = 0;
+  point.kv_tokens = 0;
+  point.set_up.clear();
+  for (const catalog::PoolSpec& pool : pools) {
+    Point one;
+    one.context_tokens = point.context_tokens;
+    size_point(catalog::scenario_of_pool(s, pool), one);
+    if (!one.feasible && point.feasible) {
+      point.feasible = false;
+      point.reason = fmt::format("pool '{}': {}", pool.name, one.reason);
+      point.nearest = one.nearest;
+    }
+    point.may_not_fit = point.may_not_fit || one.may_not_fit;
+    point.gpus += pool.replicas * pool.parallel.gpus();
+    if (pool.role != catalog::PoolRole::prefill) {
+      point.resident += one.resident * pool.replicas;
+      point.kv_tokens += one.kv_tokens * pool.replicas;
+    }
+    if (point.model.find(pool.model.name) == std::string::npos) {
+      point.model += " + " + pool.model.name;
+    }
+    point.set_up += fmt::format("{}{}: {} x {}, {}", point.set_up.empty() ? "" : "; ", pool.name,
+                                pool.replicas, pool.gpu.name, parallel_text(pool.parallel));
+  }
+}
+
 }  // namespace
 
 std::optional<double> Point::metric(const std::string& name) const {
@@ -102,7 +135,17 @@ std::optional<double> Point::metric(const std::string& name) const {
   return std::nullopt;
 }
 
-std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& scenario) {
+catalog::Scenario with_fabric(const catalog::Scenario& scenario) {
+  const catalog::NetworkSpec& network = catalog::cluster_of(scenario).network;
+  catalog::Scenario s = scenario;
+  const int gpus = s.parallel.gpus();
+  if (!network.fabric || gpus < 2) return s;
+  s.gpu.fabric.derived = cluster::derive_collectives(cluster::make_platform(*network.fabric), gpus);
+  return s;
+}
+
+std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& given) {
+  const catalog::Scenario scenario = with_fabric(given);
   const catalog::Catalog catalog(std::filesystem::path(scenario.file).parent_path().string());
   const auto& gpu = scenario.gpu;
   const std::string name = !gpu.fits.empty() ? gpu.fits : gpu.inherits_fits_from;
@@ -180,8 +223,33 @@ Point describe(const catalog::Scenario& s, const std::string& label, bool record
   point.prices = s.prices;
   point.context_tokens = conversation_tokens(s.workload);
   size_point(s, point);
+  if (const auto& pools = catalog::cluster_of(s).pools; pools.size() > 1) {
+    describe_pools(s, pools, point);
+  }
   if (point.feasible) check_resources(s, point.context_tokens, true, records);
   return point;
+}
+
+PoolModels models_of(const catalog::Scenario& s, std::int64_t context_tokens) {
+  PoolModels out;
+  memory::Options options;
+  options.context_tokens = context_tokens;
+  for (const catalog::PoolSpec& pool : catalog::pools_of(s)) {
+    const catalog::Scenario alone = catalog::scenario_of_pool(s, pool);
+    const memory::Ledger ledger = memory::size(alone, options);
+    out.steps.push_back(step_model_of(alone));
+    cluster::PoolModel model;
+    model.steps = out.steps.back().get();
+    model.num_blocks = ledger.num_blocks;
+    model.blocks_fixed = ledger.blocks_per_request_fixed;
+    model.block_tokens = ledger.block_tokens;  // of layers with states or windows: not the engine's
+    model.block_bytes =
+        ledger.kv_bytes_per_gpu * alone.parallel.dp / static_cast<double>(ledger.num_blocks);
+    model.weights_bytes = ledger.weights_bytes_per_gpu;
+    model.kv_bytes_per_token = ledger.kv_bytes_per_token_per_gpu;
+    out.pools.push_back(model);
+  }
+  return out;
 }
 
 Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
@@ -196,22 +264,21 @@ Point evaluate(const catalog::Scenario& s, const std::string& label,
   Point point = describe(s, label, options.requests);
   if (!point.feasible) return point;
   check_resources(s, point.context_tokens, options.leap, options.requests);
-  memory::Options sizing;
-  sizing.context_tokens = point.context_tokens;
-  const memory::Ledger ledger = memory::size(s, sizing);
-  const auto steps = step_model_of(s);
-  cluster::RunOptions run = options;
-  run.block_bytes =
-      ledger.kv_bytes_per_gpu * s.parallel.dp / static_cast<double>(ledger.num_blocks);
-  catalog::Scenario placed = s;  // layers with states or windows share blocks of another size
-  placed.knobs.block_size = ledger.block_tokens;
-  metrics::RunResult out = cluster::simulate_on_simgrid(placed, *steps, ledger.num_blocks,
-                                                        ledger.blocks_per_request_fixed, run);
-  point.trust = trust_of(s, *steps);
-  point.load = load_of(out, s.replicas, *steps);
+  const PoolModels models = models_of(s, point.context_tokens);
+  metrics::RunResult out = cluster::simulate_on_simgrid(s, models.pools, options);
+  std::vector<const roofline::StepModel*> steps;
+  for (const auto& one : models.steps) {
+    steps.push_back(one.get());
+    const std::string trust = trust_of(s, *one);
+    if (point.trust.find(trust) == std::string::npos) {
+      point.trust += (point.trust.empty() ? "" : "; ") + trust;
+    }
+  }
+  point.load = load_of(out, steps);
   point.summary = summary_of(out, s, point.load);
   point.binds = binds_of(out, s, point.load);
-  point.intervals = intervals_at(s, point, *steps);
+  // Their errors are known of single replicas; what pools add to them is not.
+  if (steps.size() == 1) point.intervals = intervals_at(s, point, *steps.front());
   if (result != nullptr) *result = std::move(out);
   return point;
 }

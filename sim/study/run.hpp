@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalog/catalog.hpp"
+#include "cluster/simulate.hpp"
 #include "memory/ledger.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_model.hpp"
@@ -31,6 +32,16 @@ std::string parallel_text(const catalog::Parallelism& parallel);
 /// Where the step model's numbers are from ("measured", "inherited", "data sheet", "what-if"), and
 /// what of the scenario no measured run has judged.
 std::string trust_of(const catalog::Scenario& scenario, const roofline::StepModel& steps);
+
+/// The scenario with the collectives of its own fabric, where it has one, derived from flows.
+catalog::Scenario with_fabric(const catalog::Scenario& scenario);
+
+/// Step models and sizes of a scenario's pools, for the event loop.
+struct PoolModels {
+  std::vector<std::unique_ptr<roofline::StepModel>> steps;
+  std::vector<cluster::PoolModel> pools;  // point into `steps`
+};
+PoolModels models_of(const catalog::Scenario& scenario, std::int64_t context_tokens);
 
 /// Tokens a conversation (or request) of the workload holds at its end, on average.
 std::int64_t conversation_tokens(const catalog::WorkloadSpec& workload);

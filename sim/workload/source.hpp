@@ -29,9 +29,11 @@ struct Request {
   int turn = 0;
   std::int64_t max_tokens = 0;  // the client's cap on the output; 0: output_tokens is the cap. An
                                 // engine books the cap, the request ends at output_tokens
-  int priority = 0;             // lower is served first, where the engine schedules by priority
-  Ticks timeout = 0;            // after its arrival the request fails; 0 = never
-  Ticks cancel_after = 0;       // after its arrival its client goes away; 0 = never
+  std::int64_t loaded_tokens = 0;  // leading prompt tokens whose KV comes with the request
+  bool hold = false;               // its blocks stay held after its end, until Replica::release
+  int priority = 0;                // lower is served first, where the engine schedules by priority
+  Ticks timeout = 0;               // after its arrival the request fails; 0 = never
+  Ticks cancel_after = 0;          // after its arrival its client goes away; 0 = never
   [[nodiscard]] std::int64_t output_cap() const {
     return max_tokens > output_tokens ? max_tokens : output_tokens;
   }

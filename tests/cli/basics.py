@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 
-COMMANDS = ["size", "run", "capacity", "plan", "tune", "import", "compare", "sweep", "explain", "catalog", "model", "new", "diff",
+COMMANDS = ["size", "run", "capacity", "plan", "tune", "import", "compare", "sweep", "explain", "platform", "catalog", "model", "new", "diff",
             "calibrate", "validate", "completion"]
 LLAMA = ["--model", "llama-3.1-70b", "--gpu", "b200", "--weights", "bf16"]
 

@@ -4,7 +4,7 @@ import sys
 
 from harness import Bench
 
-GROUPS = ("basics", "bad_input", "results", "faults", "planning")
+GROUPS = ("basics", "bad_input", "results", "faults", "planning", "cluster")
 
 
 def main():

@@ -7,7 +7,7 @@
 #include "toy.hpp"
 
 using namespace servegrid;
-using cluster::GridPlatform;
+using cluster::Platform;
 using cluster::Transfer;
 using Kind = catalog::WorkloadSpec::Kind;
 using Catch::Matchers::Contains;
@@ -20,7 +20,7 @@ jobs::Outcome in_child(const std::function<std::string()>& job) {
   return jobs::run_in_workers(1, 1, [&](std::size_t) { return job(); }).front();
 }
 
-std::vector<double> ends_of(const GridPlatform& platform, const std::vector<Transfer>& list) {
+std::vector<double> ends_of(const Platform& platform, const std::vector<Transfer>& list) {
   const auto outcome = in_child([&] {
     std::string bytes;
     for (const Ticks t : cluster::simgrid_entry().transfers(platform, list)) {
@@ -37,14 +37,22 @@ std::vector<double> ends_of(const GridPlatform& platform, const std::vector<Tran
   return ends;
 }
 
-GridPlatform switched() {
-  GridPlatform platform;
-  platform.gpus = 16;
-  platform.fabric = GridPlatform::Fabric::switched;
-  platform.fabric_bandwidth = 900e9;
-  platform.host_bandwidth = 64e9;
-  platform.nic_bandwidth = 50e9;
-  return platform;
+// Two servers of 8 GPUs: 900 GB/s each way through a switch, PCIe at 64 GB/s, NICs at 50 GB/s.
+catalog::Scenario two_servers(catalog::FabricKind kind) {
+  catalog::Scenario s;
+  s.gpu.fabric.kind = kind;
+  s.gpu.fabric.links = 9;
+  s.gpu.fabric.link_bandwidth = 100e9;
+  s.gpu.fabric.domain = 8;
+  s.gpu.host_bandwidth = 64e9;
+  s.gpu.nic_bandwidth = 50e9;
+  s.replicas = 2;
+  s.parallel.tp = 8;
+  return s;
+}
+
+Platform switched() {
+  return cluster::platform_of(two_servers(catalog::FabricKind::switched));
 }
 
 }  // namespace
@@ -92,29 +100,33 @@ TEST_CASE("an error inside the driver comes out of SimGrid as itself", "[simgrid
   CHECK_THAT(outcome.error, Contains("router: unknown name"));
 }
 
-TEST_CASE("a lone transfer takes latency + bytes / bandwidth", "[simgrid]") {
-  const auto fabric = ends_of(switched(), {{to_ticks(2), 0, 1, 9'000'000'000, 5e-6}});
-  CHECK(fabric[0] == Approx(2 + 0.01 + 5e-6).epsilon(1e-9));
-  const auto network = ends_of(switched(), {{0, 0, 8, 5'000'000'000, 1e-3}});
-  CHECK(network[0] == Approx(0.1 + 1e-3).epsilon(1e-7));
-  const auto client = ends_of(switched(), {{0, Transfer::client, 3, 5'000'000'000, 0}});
-  CHECK(client[0] == Approx(0.1).epsilon(1e-7));
+TEST_CASE("a lone transfer takes bytes / bandwidth of its narrowest link", "[simgrid]") {
+  const auto fabric = ends_of(switched(), {{to_ticks(2), 0, 1, 9'000'000'000}});
+  CHECK(fabric[0] == Approx(2 + 0.01).epsilon(1e-9));
+  const auto network = ends_of(switched(), {{0, 0, 8, 5'000'000'000}});
+  CHECK(network[0] == Approx(0.1).epsilon(1e-7));
 }
 
 TEST_CASE("two unequal flows share a link equally while both last", "[simgrid]") {
   // Into GPU 2 from two others, 9 GB and 27 GB: 450 GB/s each until the smaller is through at
   // 20 ms, then the other, which has 18 GB left, alone: 20 ms more.
-  const auto ends =
-      ends_of(switched(), {{0, 0, 2, 9'000'000'000, 1e-6}, {0, 1, 2, 27'000'000'000, 10e-6}});
-  CHECK(ends[0] == Approx(0.02 + 1e-6).epsilon(1e-6));
-  CHECK(ends[1] == Approx(0.04 + 10e-6).epsilon(1e-6));
+  const auto ends = ends_of(switched(), {{0, 0, 2, 9'000'000'000}, {0, 1, 2, 27'000'000'000}});
+  CHECK(ends[0] == Approx(0.02).epsilon(1e-6));
+  CHECK(ends[1] == Approx(0.04).epsilon(1e-6));
 }
 
 TEST_CASE("a full mesh gives a pair one link", "[simgrid]") {
-  GridPlatform mesh = switched();
-  mesh.fabric = GridPlatform::Fabric::full_mesh;
-  mesh.pair_bandwidth = 64e9;
-  const auto ends = ends_of(mesh, {{0, 0, 1, 6'400'000'000, 0}, {0, 2, 1, 6'400'000'000, 0}});
-  CHECK(ends[0] == Approx(0.1).epsilon(1e-6));
-  CHECK(ends[1] == Approx(0.1).epsilon(1e-6));
+  const Platform mesh = cluster::platform_of(two_servers(catalog::FabricKind::full_mesh));
+  const double pair = 900e9 / 7;
+  const auto ends = ends_of(mesh, {{0, 0, 1, 9'000'000'000},
+                                   {0, 2, 1, 9'000'000'000},
+                                   {0, 1, 0, 18'000'000'000},
+                                   {0, 4, 5, 4'500'000'000},
+                                   {to_ticks(0.01), 4, 5, 4'500'000'000}});
+  CHECK(ends[0] == Approx(9e9 / pair).epsilon(1e-6));
+  CHECK(ends[1] == Approx(9e9 / pair).epsilon(1e-6));
+  CHECK(ends[2] == Approx(18e9 / pair).epsilon(1e-6));
+  // The last two share their link from 10 ms on.
+  CHECK(ends[3] == Approx(0.01 + 2 * (4.5e9 / pair - 0.01)).epsilon(1e-6));
+  CHECK(ends[4] == Approx(9e9 / pair).epsilon(1e-6));
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "catalog/catalog.hpp"
+#include "catalog/cluster_load.hpp"
 #include "catalog/load.hpp"
 #include "units/error.hpp"
 
@@ -43,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     attempt([&] { (void)load_gpu(v.clone(), "fuzz", "fuzz.yaml"); });
     attempt([&] { (void)load_model(v.clone(), "fuzz", "fuzz.yaml"); });
     attempt([&] { (void)load_engine(v.clone(), "fuzz", "fuzz.yaml"); });
+    attempt([&] { (void)load_fabric(v.clone(), "fuzz", "fuzz.yaml"); });
     attempt([&] { (void)load_prices(v.clone(), "fuzz", "fuzz.yaml"); });
   });
   attempt([&] {

@@ -30,15 +30,15 @@ TEST_CASE("a scenario that would exhaust the machine is refused with the arithme
   CHECK_THROWS_WITH(study::check_resources(s, 1000, true),
                     Contains("1000000000 requests") && Contains("workload.requests=N"));
   s = small();
-  s.replicas = 100'000;
+  s.replicas = 1'000'000;
   CHECK_THROWS_WITH(study::check_resources(s, 1000, true), Contains("--replicas N"));
 }
 
 TEST_CASE("as many requests as the refusal says do fit, and one more does not") {
   catalog::Scenario s = small();
   const double each = study::resources_of(s, 1000).bytes_per_request;
-  const double routes = study::resources_of(s, 1000).bytes_of_routes;
-  s.workload.requests = static_cast<std::int64_t>((study::max_simulation_bytes - routes) / each);
+  const double platform = study::resources_of(s, 1000).bytes_of_platform;
+  s.workload.requests = static_cast<std::int64_t>((study::max_simulation_bytes - platform) / each);
   CHECK_NOTHROW(study::check_resources(s, 1000, true));
   ++s.workload.requests;
   CHECK_THROWS_AS(study::check_resources(s, 1000, true), InputError);
