@@ -159,8 +159,8 @@ Value with_defaults(const Value& engine, const Knobs& defaults, Policy policy) {
     if (factor <= 0) continue;
     const std::string changed = scaled(value, factor);
     if (changed.empty() || value == "0") {
-      throw x.error(fmt::format("the default of {}, '{}', is no number to change by {}", knob, value,
-                                printable(x.text())));
+      throw x.error(fmt::format("the default of {}, '{}', is no number to change by {}", knob,
+                                value, printable(x.text())));
     }
     out.set(knob, changed, x.path() + "=" + x.text());
   }

@@ -18,7 +18,6 @@ namespace {
 
 constexpr const char* plugin_name = "libservegrid_simgrid.so";
 
-
 // Installed: PREFIX/bin beside PREFIX/LIBDIR/servegrid, or the plugin beside us. In a build tree:
 // sim/cluster of one of the folders above.
 std::vector<fs::path> candidates() {

@@ -63,7 +63,7 @@ std::int64_t BlockNeeds::needed(std::int64_t counter, std::int64_t steps) const 
   const std::int64_t phase = modulo(counter * units_, block_);
   if (!count_.empty()) {
     std::int64_t at = block_ - 1 - phase;  // a division a step would cost more than all the rest
-    for (std::int64_t j = 0; j < rest; ++j, at = at > 0 ? at - 1 : block_ - 1) {
+    for (std::int64_t j = 0; j<rest; ++j, at = at> 0 ? at - 1 : block_ - 1) {
       sum += count_[static_cast<std::size_t>(at)];
     }
     return sum;

@@ -210,14 +210,18 @@ Measured Rig::measure(double load, const Objectives& objectives,
     w.rate = load;
   }
   const ScaledSteps steps(*steps_, options.step_scale);
-  cluster::RunOptions run;
-  run.block_bytes = ledger_.kv_bytes_per_gpu * s.parallel.dp /
-                    static_cast<double>(std::max<std::int64_t>(1, ledger_.num_blocks));
+  cluster::PoolModel pool;
+  pool.steps = &steps;
+  pool.num_blocks = ledger_.num_blocks;
+  pool.blocks_fixed = ledger_.blocks_per_request_fixed;
+  pool.block_tokens = ledger_.block_tokens;
+  pool.block_bytes = ledger_.kv_bytes_per_gpu * s.parallel.dp /
+                     static_cast<double>(std::max<std::int64_t>(1, ledger_.num_blocks));
   metrics::RunResult result;
   Measured m;
   for (int attempt = 0; attempt < 2; ++attempt) {
     study::check_resources(s, ledger_.context_tokens, true);
-    result = cluster::simulate(s, steps, ledger_.num_blocks, ledger_.blocks_per_request_fixed, run);
+    result = cluster::simulate(s, {pool});
     if (counts_users()) break;
     // Long enough? Little's law says how many are in the system at once.
     double seconds = 0;
@@ -247,7 +251,7 @@ Measured Rig::measure(double load, const Objectives& objectives,
   m.preemptions = result.counters.preemptions;
   split_time(result, steps, m);
   if (options.attribution)
-    m.seconds_by_bound = study::load_of(result, s.replicas, *steps_).seconds_by_bound;
+    m.seconds_by_bound = study::load_of(result, {steps_.get()}).seconds_by_bound;
   return m;
 }
 

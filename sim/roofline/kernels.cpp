@@ -120,15 +120,15 @@ Kernel<MlaDecodeFit> Kernels::mla_decode() {
 
 Kernel<AllReduceFit> Kernels::all_reduce(int gpus) {
   // A relative's latencies and rates belong to its fabric, not to this one: only own fits count.
-  const bool usable =
-      !fits_.inherited() && !d_.gpu.fabric.derived && gpus <= d_.gpu.fabric.domain;
+  const bool usable = !fits_.inherited() && !d_.gpu.fabric.derived && gpus <= d_.gpu.fabric.domain;
   ChosenFit c;
   if (usable) c = fits_.find("all_reduce", {""}, gpus);
   trust_ = std::max(trust_, c.trust);
   Kernel<AllReduceFit> k;
   if (c.trust == Trust::data_sheet) {
     k.fit = derived_all_reduce(d_.gpu, gpus);
-    k.source = (d_.gpu.fabric.derived ? "flows over " : "topology of ") + d_.gpu.fabric.name + ", achieved fractions of " + d_.gpu.name;
+    k.source = (d_.gpu.fabric.derived ? "flows over " : "topology of ") + d_.gpu.fabric.name +
+               ", achieved fractions of " + d_.gpu.name;
   } else {
     k.fit = {c.fit.a, c.fit.b1, c.fit.a2, c.fit.b2};
     k.source = c.source;
