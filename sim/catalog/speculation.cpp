@@ -215,7 +215,7 @@ void read_acceptance(const Value& v, Speculation& out) {
 }
 
 void read_assumption(const Value& engine, const Value& v, Speculation& out) {
-  if (!v.present()) {
+  if (!v.present() || v.is_null()) {
     throw engine.error(
         "speculative decoding needs the share of drafts that are accepted, which only the model "
         "and the prompts decide: speculation: {acceptance: 70 %}, or one share a position as "
@@ -262,7 +262,7 @@ void load_speculation(const Value& engine, const Value& assumption, const Catalo
       throw x.error("needs " + keys.front() + " beside it");
     }
   }
-  if (!assumption.present()) return;
+  if (!assumption.present() || assumption.is_null()) return;
   if (!off) {
     throw assumption.error(
         keys.empty() ? fmt::format("{} has no speculative decoding here", s.engine.name)
