@@ -262,8 +262,10 @@ bool ends_with(const std::string& word, std::string_view tail) {
 }
 
 std::size_t find_word(const Words& words, std::string_view word) {
+  std::string in_folder(1, '/');
+  in_folder += word;
   for (std::size_t i = 0; i < words.size(); ++i)
-    if (words[i] == word || ends_with(words[i], "/" + std::string(word))) return i;
+    if (words[i] == word || ends_with(words[i], in_folder)) return i;
   return words.size();
 }
 

@@ -206,6 +206,7 @@ class Pool {
       return std::string("cannot start a worker: ") + std::strerror(error);
     }
     if (pid == 0) {
+      fork_mutex.unlock();  // taken by this thread; the job may have workers of its own
       ::close(ends[0]);
       for (const Worker& other : workers_) ::close(other.pipe);
       work(ends[1], worker.log, parent, worker.job, job_, options_);

@@ -83,7 +83,7 @@ COMMANDS = {
     "requests that exhaust memory": ["run", "good.yaml", "--num-prompts", "1000000000"],
     "users that exhaust memory": ["run", "--model", "llama-3.1-70b", "--gpu", "b200", "--isl", "9", "--osl", "9",
                                   "--concurrency", "10000000"],
-    "replicas that exhaust memory": ["run", "good.yaml", "--replicas", "100000"],
+    "replicas that exhaust memory": ["run", "good.yaml", "--replicas", "900000"],
     "points that exhaust memory": ["compare", "good.yaml", "--num-prompts", "4,1000000000"],
     "no such measured file": ["validate", "--measured", "no-such.csv"],
     "no such kernels": ["calibrate", "--kernels", "no-such-folder"],

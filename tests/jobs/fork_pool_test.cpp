@@ -136,3 +136,14 @@ TEST_CASE("the log of a worker that dies comes with its outcome", "[jobs]") {
   CHECK(outcomes[0].log == "child\nlast words\n");
   CHECK(forks == "bp");
 }
+
+TEST_CASE("a job may have workers of its own", "[jobs]") {
+  const auto inner = [](std::size_t i) { return std::to_string(i); };
+  const auto outcomes = run_in_workers(2, 2, [&](std::size_t) {
+    std::string all;
+    for (const Outcome& one : run_in_workers(3, 2, inner)) all += one.bytes;
+    return all;
+  });
+  REQUIRE(outcomes.size() == 2);
+  for (const auto& one : outcomes) CHECK(one.bytes == "012");
+}
