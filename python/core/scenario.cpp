@@ -5,6 +5,7 @@
 #include "catalog/reader.hpp"
 #include "cli/flags.hpp"
 #include "core.hpp"
+#include "study/run.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::python {
@@ -37,20 +38,6 @@ std::vector<std::string> flag_names() {
     if (option->long_name() != "print-scenario") names.push_back(option->long_name());
   for (const auto& [from, to] : spec.aliases) names.push_back(from.substr(2));
   return names;
-}
-
-std::string kind_name(const WorkloadSpec& w) {
-  switch (w.kind) {
-    case WorkloadSpec::Kind::conversations:
-      return "conversations";
-    case WorkloadSpec::Kind::open:
-      return "open";
-    case WorkloadSpec::Kind::trace:
-      return "trace";
-    case WorkloadSpec::Kind::closed:
-      break;
-  }
-  return "closed";
 }
 
 std::string length_kind(const LengthSpec& l) {
@@ -93,7 +80,8 @@ void bind_workload(py::module_& m) {
       .def_readonly("sigma", &LengthSpec::sigma)
       .def_readonly("limit", &LengthSpec::limit, "cut-off, 0 = none");
   py::class_<WorkloadSpec>(m, "Workload", "What arrives.")
-      .def_property_readonly("kind", &kind_name)
+      .def_property_readonly(
+          "kind", [](const WorkloadSpec& w) { return servegrid::study::workload_name(w.kind); })
       .def_readonly("concurrent", &WorkloadSpec::concurrent, "requests or users at once")
       .def_readonly("prompt", &WorkloadSpec::prompt)
       .def_readonly("output", &WorkloadSpec::output)

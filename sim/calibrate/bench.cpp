@@ -42,6 +42,8 @@ const std::array<Number, 3> numbers{{
 // Weight of the prior: a factor e costs as much as 2 % of error.
 constexpr double prior = 0.02;
 constexpr std::size_t results_for_bands = 3;
+// Mean error of TPOT [%] (of TTFT: twice that) above which the fit explains nothing.
+constexpr double largest_believed = 50;
 // Half-width of the interval of a stack fitted to fewer results than that.
 constexpr double few_tpot_band = 0.2, few_ttft_band = 0.5;
 
@@ -314,6 +316,12 @@ int run_calibrate_bench(const BenchOptions& options, const catalog::Scenario& de
   print_numbers(out, start, costs, rows.size() > 1 ? numbers.size() : numbers.size() - 1);
   if (!enough)
     out << "Fewer than three results: how well this predicts another load is not known.\n";
+  if (mean_abs(after, &Error::tpot) > largest_believed ||
+      mean_abs(after, &Error::ttft) > 2 * largest_believed) {
+    out << "What was measured is not this deployment: no host time explains it. Check model, GPU, "
+           "TP, formats and units; nothing is written.\n";
+    return static_cast<int>(Exit::bad_input);
+  }
   if (options.output.empty()) return static_cast<int>(Exit::done);
 
   const std::string date = options.date.empty() ? today() : options.date;

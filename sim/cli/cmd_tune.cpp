@@ -15,6 +15,7 @@
 #include "plan/tune.hpp"
 #include "study/folder.hpp"
 #include "units/error.hpp"
+#include "units/json.hpp"
 
 namespace servegrid::cli {
 
@@ -59,20 +60,10 @@ std::vector<std::pair<std::string, double>> read_observed(const std::string& pat
   std::string text;
   for (char c = 0; text.size() <= (16u << 20) && in.get(c);) text += c;
   if (text.empty()) throw InputError(path + ": cannot be read, or is empty", {path, 0, 0});
-  int depth = 0, deepest = 0;
-  for (const char c : text) {
-    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
-    deepest = std::max(deepest, depth);
-  }
-  std::vector<std::pair<std::string, double>> out;
-  Json json;
-  try {
-    if (deepest > 64 || text.size() > (16u << 20)) throw InputError("too deep or too large");
-    json = Json::parse(text);
-  } catch (const std::exception& e) {
-    throw InputError(path + ": is no JSON object of metrics", {path, 0, 0});
-  }
+  bool odd_numbers = false;  // an infinite request rate
+  const nlohmann::json json = units::parse_json(text, path, 16u << 20, odd_numbers);
   if (!json.is_object()) throw InputError(path + ": is no JSON object of metrics", {path, 0, 0});
+  std::vector<std::pair<std::string, double>> out;
   for (const auto& [name, value] : json.items())
     if (value.is_number() &&
         (name.find("_ms") != std::string::npos || name.find("throughput") != std::string::npos))

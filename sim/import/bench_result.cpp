@@ -9,6 +9,7 @@
 #include "import/import.hpp"
 #include "import/words.hpp"
 #include "units/error.hpp"
+#include "units/json.hpp"
 
 namespace servegrid::importer {
 
@@ -16,30 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Parses without recursion into hostile depth.
-json parsed(const std::string& text, const std::string& file) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 16)
-        throw InputError(file + ": is nested deeper than a bench result", {file, 0, 0});
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  try {
-    return json::parse(text);
-  } catch (const json::exception& e) {
-    throw InputError(file + ": is no JSON (" + shown(e.what()) + ")", {file, 0, 0});
-  }
-}
+constexpr std::size_t max_bytes = std::size_t{256} << 20;
 
 std::optional<double> number(const json& j, const char* key) {
   const auto it = j.find(key);
@@ -73,7 +51,8 @@ std::string length(const json& j, const char* list, double mean, double& spread)
 }  // namespace
 
 void read_bench_result(const std::string& text, const std::string& file, Draft& draft) {
-  const json j = parsed(text, file);
+  bool odd_numbers = false;  // an infinite request rate
+  const json j = units::parse_json(text, file, max_bytes, odd_numbers);
   const auto input = number(j, "total_input_tokens"), output = number(j, "total_output_tokens"),
              completed = number(j, "completed");
   if (!j.is_object() || !input || !output || !completed || *completed < 1)

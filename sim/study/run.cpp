@@ -25,20 +25,6 @@ double mean_of(const catalog::LengthSpec& spec) {
   return spec.kind == catalog::LengthSpec::Kind::uniform ? (spec.low + spec.high) / 2 : spec.mean;
 }
 
-std::string workload_name(WorkloadSpec::Kind kind) {
-  switch (kind) {
-    case WorkloadSpec::Kind::conversations:
-      return "conversations";
-    case WorkloadSpec::Kind::open:
-      return "open";
-    case WorkloadSpec::Kind::trace:
-      return "trace";
-    case WorkloadSpec::Kind::closed:
-      break;
-  }
-  return "closed";
-}
-
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -128,6 +114,20 @@ void describe_pools(const catalog::Scenario& s, const std::vector<catalog::PoolS
 }
 
 }  // namespace
+
+std::string workload_name(WorkloadSpec::Kind kind) {
+  switch (kind) {
+    case WorkloadSpec::Kind::conversations:
+      return "conversations";
+    case WorkloadSpec::Kind::open:
+      return "open";
+    case WorkloadSpec::Kind::trace:
+      return "trace";
+    case WorkloadSpec::Kind::closed:
+      break;
+  }
+  return "closed";
+}
 
 std::optional<double> Point::metric(const std::string& name) const {
   for (const auto& [key, value] : summary)

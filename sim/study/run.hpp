@@ -26,6 +26,9 @@ namespace servegrid::study {
 /// from).
 std::unique_ptr<roofline::StepModel> step_model_of(const catalog::Scenario& scenario);
 
+/// "conversations", "closed", "open" or "trace".
+std::string workload_name(catalog::WorkloadSpec::Kind kind);
+
 /// "TP 4, PP 2".
 std::string parallel_text(const catalog::Parallelism& parallel);
 

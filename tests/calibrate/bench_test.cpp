@@ -153,3 +153,17 @@ TEST_CASE("results of something else are refused") {
   CHECK(refusal(both).find("request rate and a concurrency limit") != std::string::npos);
   CHECK(refusal(result_json(4, 2e6, 10, 50, 10)).find("r.json") != std::string::npos);
 }
+
+TEST_CASE("a result that no host time explains is not written") {
+  const auto scenario = catalog::read_scenario_text(scenario_text, "mine");
+  const Folder folder;
+  const auto file = folder.path / "r.json";
+  std::ofstream(file) << result_json(8, 500, 100, 40, 0.001);
+  calibrate::BenchOptions options;
+  options.files = {file.string()};
+  options.output = folder.path.string();
+  std::ostringstream out;
+  CHECK(calibrate::run_calibrate_bench(options, scenario, out) == 2);
+  CHECK(out.str().find("is not this deployment") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder.path / "hw_profiles"));
+}
