@@ -26,7 +26,7 @@ inline catalog::Gpu gpu() {
   g.memory.bandwidth = 1e12;
   g.peak = {{"bf16", 100e12}, {"fp8", 200e12}};
   g.hardware_formats = {catalog::Format::fp8};
-  g.fabric = {catalog::FabricKind::switched, "toy link", 10, 10e9, 8, false};
+  g.fabric = {catalog::FabricKind::switched, "toy link", 10, 10e9, 8, false, {}};
   g.achieved = {0.8, 0.8, 0.5, 40e-6, 5e-6};
   g.software.engines = {{"vllm", "yes"}, {"sglang", "yes"}, {"trtllm", "yes"}};
   return g;
