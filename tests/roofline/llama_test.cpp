@@ -33,7 +33,7 @@ model::Deployment on(const std::string& gpu, int tp) {
   g.compute_units = blackwell ? 148 : 132;
   g.memory.bandwidth = blackwell ? 8e12 : 3.35e12;
   g.peak = {{"bf16", blackwell ? 2250e12 : 989e12}, {"fp8", blackwell ? 4500e12 : 1979e12}};
-  g.fabric = {catalog::FabricKind::switched, "NVLink", 18, blackwell ? 50e9 : 25e9, 8, true};
+  g.fabric = {catalog::FabricKind::switched, "NVLink", 18, blackwell ? 50e9 : 25e9, 8, true, {}};
   return d;
 }
 
