@@ -46,6 +46,12 @@ std::string length_kind(const LengthSpec& l) {
       return "uniform";
     case LengthSpec::Kind::lognormal:
       return "lognormal";
+    case LengthSpec::Kind::normal:
+      return "normal";
+    case LengthSpec::Kind::zipf:
+      return "zipf";
+    case LengthSpec::Kind::empirical:
+      return "empirical";
     case LengthSpec::Kind::fixed:
       break;
   }
@@ -93,7 +99,7 @@ void bind_workload(py::module_& m) {
       .def_readonly("rate", &WorkloadSpec::rate, "[requests/s]")
       .def_readonly("requests", &WorkloadSpec::requests)
       .def_readonly("warmup_fraction", &WorkloadSpec::warmup_fraction)
-      .def_readonly("trace", &WorkloadSpec::trace);
+      .def_property_readonly("trace", [](const WorkloadSpec& w) { return w.trace.file; });
   py::class_<SloSpec>(m, "Slo", "Objectives [s].")
       .def_readonly("ttft", &SloSpec::ttft)
       .def_readonly("tpot", &SloSpec::tpot)
@@ -138,7 +144,10 @@ void bind_scenario(py::module_& m) {
   m.def(
       "overrides_of_flags",
       [](const std::vector<std::string>& args, const Scenario& s) {
-        return cli::overrides_of(parse_flags(args), s.workload.kind);
+        const auto flags = parse_flags(args);
+        if (flags.has("spread"))
+          throw InputError("spread goes with isl and osl, not beside a scenario: set its lengths");
+        return cli::overrides_of(flags, s.workload.kind);
       },
       py::arg("args"), py::arg("scenario"));
   m.def("flag_names", &flag_names);

@@ -35,6 +35,7 @@ PoolSpec pool_of(const Scenario& s) {
   pool.kv_bytes = s.kv_bytes;
   pool.reserve_bytes = s.reserve_bytes;
   pool.weights_bytes = s.weights_bytes;
+  pool.cache_tiers = s.cache_tiers;
   return pool;
 }
 
@@ -245,6 +246,7 @@ Scenario scenario_of_pool(const Scenario& scenario, const PoolSpec& pool) {
   s.kv_bytes = pool.kv_bytes;
   s.reserve_bytes = pool.reserve_bytes;
   s.weights_bytes = pool.weights_bytes;
+  s.cache_tiers = pool.cache_tiers;
   return s;
 }
 

@@ -29,6 +29,7 @@ struct PoolSpec {
   Knobs knobs;
   std::optional<std::int64_t> num_gpu_blocks;
   std::optional<double> kv_bytes, reserve_bytes, weights_bytes;
+  std::vector<CacheTierSpec> cache_tiers;
 };
 
 /// Parameters of routers; each is used by the one named.

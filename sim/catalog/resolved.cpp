@@ -6,68 +6,12 @@
 #include "catalog/names.hpp"
 #include "catalog/scenario_load.hpp"
 #include "catalog/tree.hpp"
+#include "catalog/workload_load.hpp"
 
 namespace servegrid::catalog {
 
 using units::Dimension;
 using units::exact;
-
-namespace {
-
-std::string tokens(double n) {
-  return exact(n, Dimension::tokens);
-}
-std::string seconds(double s) {
-  return exact(s, Dimension::seconds);
-}
-
-std::string length_text(const LengthSpec& length) {
-  switch (length.kind) {
-    case LengthSpec::Kind::fixed:
-      return tokens(length.mean);
-    case LengthSpec::Kind::uniform:
-      return fmt::format("{{uniform: [{}, {}]}}", tokens(length.low), tokens(length.high));
-    case LengthSpec::Kind::lognormal:
-      return fmt::format(
-          "{{lognormal: {{mean: {}, sigma: {}{}}}}}", tokens(length.mean), length.sigma,
-          length.limit > 0 ? ", limit: " + tokens(static_cast<double>(length.limit)) : "");
-  }
-  return {};
-}
-
-std::string workload_text(const WorkloadSpec& w) {
-  std::string out = "workload:\n";
-  const std::string prefix =
-      ", shared_prefix: " + tokens(static_cast<double>(w.shared_prefix)) + "}\n";
-  const std::string lengths =
-      "prompt: " + length_text(w.prompt) + ", output: " + length_text(w.output) + prefix;
-  switch (w.kind) {
-    case WorkloadSpec::Kind::conversations: {
-      const std::string think = seconds(w.think_time);
-      out += fmt::format(
-          "  conversations: {{concurrent: {}, history: {}, turn_input: {}, output: {}, turns: {}, "
-          "think_time: {}{}",
-          w.concurrent, tokens(static_cast<double>(w.history)), length_text(w.turn_input),
-          length_text(w.output), w.turns,
-          w.think_exponential ? "{exponential: " + think + "}" : think, prefix);
-      break;
-    }
-    case WorkloadSpec::Kind::closed:
-      out += fmt::format("  closed: {{concurrent: {}, {}", w.concurrent, lengths);
-      break;
-    case WorkloadSpec::Kind::open:
-      out += fmt::format("  open: {{rate: {}, {}", exact(w.rate, Dimension::hertz), lengths);
-      break;
-    case WorkloadSpec::Kind::trace:
-      out += fmt::format("  trace: {{file: {}}}\n", yaml_scalar(w.trace, true));
-      break;
-  }
-  out += fmt::format("  requests: {}\n", w.requests);
-  out += fmt::format("  warmup: {}\n", exact(w.warmup_fraction, Dimension::ratio));
-  return out;
-}
-
-}  // namespace
 
 std::string memory_text(const Scenario& s) {
   std::string out;
@@ -78,21 +22,16 @@ std::string memory_text(const Scenario& s) {
   if (s.kv_bytes) add("kv_bytes", exact(*s.kv_bytes, Dimension::bytes));
   if (s.reserve_bytes) add("reserve", exact(*s.reserve_bytes, Dimension::bytes));
   if (s.weights_bytes) add("weights", exact(*s.weights_bytes, Dimension::bytes));
+  for (std::size_t i = 0; i < s.cache_tiers.size(); ++i) {
+    const CacheTierSpec& tier = s.cache_tiers[i];
+    add(i == 0 ? "host_cache" : "disk_cache",
+        fmt::format("{{size: {}, bandwidth: {}}}", exact(tier.bytes, Dimension::bytes),
+                    exact(tier.bandwidth, Dimension::bytes_per_second)));
+  }
   return out.empty() ? out : "memory: {" + out + "}\n";
 }
 
 namespace {
-
-std::string slo_text(const SloSpec& slo) {
-  std::string out;
-  const auto add = [&](const char* key, const std::optional<double>& value) {
-    if (value) out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", key, seconds(*value));
-  };
-  add("ttft", slo.ttft);
-  add("tpot", slo.tpot);
-  add("e2el", slo.e2el);
-  return out.empty() ? out : "slo: {" + out + "}\n";
-}
 
 std::string list_text(const std::vector<std::string>& words) {
   std::string out = "[";

@@ -10,6 +10,7 @@
 #include "catalog/relative.hpp"
 #include "catalog/scenario_load.hpp"
 #include "catalog/tree.hpp"
+#include "catalog/workload_load.hpp"
 
 namespace servegrid::catalog {
 
@@ -213,20 +214,25 @@ void load_memory_part(const Value& v, Scenario& s) {
   bytes("kv_bytes", s.kv_bytes);
   bytes("reserve", s.reserve_bytes);
   bytes("weights", s.weights_bytes);
+  s.cache_tiers.clear();
+  const Value host = v.find("host_cache"), disk = v.find("disk_cache");
+  const auto tier = [&](const Value& t, double bandwidth) {
+    if (!t.present()) return;
+    if (!s.knobs.enable_prefix_caching) throw t.error("the engine's prefix cache is off");
+    CacheTierSpec spec{t.at("size").quantity(Dimension::bytes, 1, 1e16), bandwidth};
+    if (const Value x = t.find("bandwidth"); x.present() || bandwidth <= 0) {
+      spec.bandwidth = t.at("bandwidth").quantity(Dimension::bytes_per_second, 1, 1e14);
+    }
+    t.no_unknown_keys();
+    s.cache_tiers.push_back(spec);
+  };
+  tier(host, s.gpu.host_bandwidth);
+  tier(disk, 0);
+  if (disk.present() && !host.present()) throw disk.error("a disk lies behind a 'host_cache'");
   v.no_unknown_keys();
 }
 
 namespace {
-
-void load_slo(const Value& v, SloSpec& slo) {
-  const auto time = [&](const char* key, std::optional<double>& to) {
-    if (const Value x = v.find(key); x.present()) to = x.quantity(Dimension::seconds, 1e-9, 1e7);
-  };
-  time("ttft", slo.ttft);
-  time("tpot", slo.tpot);
-  time("e2el", slo.e2el);
-  v.no_unknown_keys();
-}
 
 void load_prices_part(const Value& v, const Catalog& catalog, Scenario& s) {
   for (const Value& item : v.items()) {

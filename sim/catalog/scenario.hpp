@@ -18,36 +18,93 @@
 
 namespace servegrid::catalog {
 
-/// A length in tokens, per request.
+struct SloSpec {
+  std::optional<double> ttft, tpot, e2el;  // [s]
+};
+
+/// A length in tokens, per request. `mean` is the mean of every kind, before the limit.
 struct LengthSpec {
-  enum class Kind { fixed, uniform, lognormal } kind = Kind::fixed;
-  double mean = 0;           // fixed: the value; lognormal: mean [tokens]
-  double low = 0, high = 0;  // uniform, inclusive
-  double sigma = 0;          // lognormal: of the underlying normal
+  enum class Kind { fixed, uniform, lognormal, normal, zipf, empirical } kind = Kind::fixed;
+  double mean = 0;           // fixed: the value [tokens]
+  double low = 0, high = 0;  // uniform, zipf; inclusive
+  double sigma = 0;          // lognormal: of the underlying normal; normal: [tokens]
+  double exponent = 0;       // zipf: P(low + k - 1) ~ k^-exponent
   std::int64_t limit = 0;    // cut-off, 0 = none
+  struct Bin {
+    double low, high, weight;  // every whole number in [low, high] alike
+  };
+  std::vector<Bin> bins;     // empirical
+  std::string file, column;  // empirical: the CSV that the bins come from, one sample a row
+};
+
+/// What a request asks for.
+struct RequestSpec {
+  LengthSpec prompt, output;
+  double correlation = 0;  // of the normals behind prompt and output
+  /// Measured (prompt, output) pairs that are drawn together, in place of the two lengths.
+  std::shared_ptr<const std::vector<std::pair<std::int64_t, std::int64_t>>> pairs;
+  std::string pairs_file, pairs_prompt, pairs_output;  // the CSV they come from, its columns
+  // conversations: tokens already said when the user arrives (the first turn prefills them), new
+  // tokens a turn, turns before a user starts a new conversation
+  std::int64_t history = 0;
+  LengthSpec turn_input;
+  std::int64_t turns = 1;
+  std::int64_t shared_prefix = 0;  // system prompt shared by all [tokens], part of prompt/history
+};
+
+/// A class of requests in a mix.
+struct ClassSpec : RequestSpec {
+  std::string name, tenant;
+  double share = 1;    // of the requests (of the conversations), relative to the others'
+  int priority = 0;    // lower is served first, where the engine schedules by priority
+  double timeout = 0;  // [s] after its arrival the request fails; 0 = never
+  SloSpec slo;         // in place of the scenario's
+};
+
+/// When the requests of an open loop arrive.
+struct ArrivalSpec {
+  enum class Process { poisson, gamma, constant } process = Process::poisson;
+  double burstiness = 1;  // gamma: its shape, as --burstiness of vllm bench serve; 1 is Poisson
+  // The rate over time, relative to the workload's `rate`. At most one of on/off, curve and ramp.
+  double on = 0, off = 0, off_rate = 0;  // [s], [s], [1/s]: `rate` while on; on = 0: always
+  std::vector<double> curve;             // relative rates of equal parts of `period`
+  double period = 86400;                 // [s]
+  enum class Ramp { none, linear, exponential } ramp = Ramp::none;
+  double ramp_from = 0, ramp_to = 0;  // [1/s] by share of the requests issued, as vllm bench serve
+  struct Spike {
+    double at, duration, factor;  // [s], [s], times the rate
+  };
+  std::vector<Spike> spikes;
+};
+
+/// A recorded trace: what of it is replayed, and how its file is read.
+struct TraceSpec {
+  std::string file, format = "auto";
+  std::string arrival, prompt, output;  // csv: columns; empty: the usual names
+  double time_unit = 1;                 // csv: of `arrival` [s]
+  double speed = 1;                     // 2: twice as fast as recorded
+  double from = 0, to = 0;              // [s] of the trace, from its first row on; to = 0: its end
+  std::int64_t max_tokens = 0;          // longer requests are left out (and counted); 0 = none
 };
 
 /// What arrives.
-struct WorkloadSpec {
-  enum class Kind { conversations, closed, open, trace } kind = Kind::closed;
+struct WorkloadSpec : RequestSpec {
+  enum class Kind { conversations, closed, open, trace, batch } kind = Kind::closed;
   // conversations: N users; each has turns with growing history and think time between them
-  std::int64_t concurrent = 0;  // closed loop: requests (or users) in flight
-  LengthSpec prompt, output;    // closed/open: per request
-  std::int64_t turns = 1;       // conversations: turns before a user starts a new conversation
-  std::int64_t history =
-      0;  // conversations: tokens already said when the user arrives (first turn prefills them)
-  LengthSpec turn_input;  // conversations: new tokens a turn
-  double think_time = 0;  // [s] mean; exponential when think_exponential
+  std::int64_t concurrent = 0;     // closed loop: requests (or users) in flight
+  std::vector<ClassSpec> classes;  // empty: all requests are as this spec says
+  double think_time = 0;           // [s] mean; exponential when think_exponential
   bool think_exponential = false;
-  std::int64_t shared_prefix = 0;  // system prompt shared by all [tokens], part of prompt/history
-  double rate = 0;                 // open loop [requests/s], Poisson
-  std::int64_t requests = 0;       // how many requests in all
-  double warmup_fraction = 0;      // share of the first finished requests left out of the summary
-  std::string trace;               // path of a CSV: arrival_s,prompt,output
-};
-
-struct SloSpec {
-  std::optional<double> ttft, tpot, e2el;  // [s]
+  double ramp_up = 0;  // [s] closed: users start one after the other over this time
+  double rate = 0;     // open loop [requests/s], mean; closed: at most so many, 0 = as they come
+  ArrivalSpec arrivals;
+  std::int64_t requests = 0;   // how many requests in all
+  double warmup_fraction = 0;  // share of the first finished requests left out of the summary
+  double warmup_time = 0;      // [s] requests that arrive before are left out
+  bool warmup_auto = false;    // the cut is found in the run (MSER-5)
+  double duration = 0;         // [s] the run stops then, whatever is in flight; 0 = at the end
+  double precision = 0;  // the run stops when the mean TTFT and TPOT are known so well; 0 = not
+  TraceSpec trace;
 };
 
 struct Parallelism {
@@ -57,6 +114,11 @@ struct Parallelism {
 };
 
 struct ClusterSpec;  // cluster.hpp
+
+/// Memory behind the KV pool that keeps blocks of ended sequences. Per GPU.
+struct CacheTierSpec {
+  double bytes = 0, bandwidth = 0;  // [B], [B/s] of loading
+};
 
 struct Scenario {
   std::string name;  // file stem or "command-line"
@@ -72,6 +134,7 @@ struct Scenario {
   Speculation speculation;
   std::optional<std::int64_t> num_gpu_blocks;  // measured override of the KV pool, per replica
   std::optional<double> kv_bytes, reserve_bytes, weights_bytes;  // measured overrides, per GPU [B]
+  std::vector<CacheTierSpec> cache_tiers;                        // host memory, then a disk
   WorkloadSpec workload;
   SloSpec slo;
   std::vector<std::string> prices;  // names of price sheets

@@ -9,6 +9,7 @@
 #include "model/deployment.hpp"
 #include "study/folder.hpp"
 #include "study/run.hpp"
+#include "study/tables.hpp"
 #include "units/error.hpp"
 
 namespace servegrid::cli {
@@ -31,6 +32,9 @@ Spec run_spec() {
       "--engine sglang\n"
       "  servegrid run study.yaml --set workload.closed.concurrent=55 --output results/55\n"
       "  servegrid run study.yaml --gpu mi355x --format json\n";
+  spec.options.add_options()("trace", po::value<std::string>()->value_name("FILE"),
+                             "write every step and request as a Chrome trace (JSON), which "
+                             "ui.perfetto.dev opens");
   add_scenario_flags(spec, Purpose::run);
   CommonUse use;
   use.output = use.set = use.seed = use.jobs = use.leap = true;
@@ -78,6 +82,10 @@ int run_command(const Args& args) {
   if (!common.output.empty()) {
     const HoldInterrupts hold;
     study::write_run(common.output, scenario, point, result);
+  }
+  if (parsed->has("trace")) {
+    const HoldInterrupts hold;
+    study::write_trace(parsed->text("trace"), result, scenario.replicas);
   }
   if (common.format == OutputFormat::json)
     print(to_json(point));

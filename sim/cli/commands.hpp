@@ -36,6 +36,7 @@ int ui_command(const Args& args);
 int diff_command(const Args& args);
 int calibrate_command(const Args& args);
 int validate_command(const Args& args);
+int workload_command(const Args& args);
 int completion_command(const Args& args);
 int help_command(const Args& args);
 

@@ -10,6 +10,9 @@ namespace servegrid::cli {
 
 namespace {
 
+// No value of the scenario by itself: it makes the lengths beside it a range.
+constexpr const char* spread_path = "spread";
+
 struct Flag {
   const char* name;
   const char* path;  // in the scenario; {load} stands for workload.closed, .open, ...
@@ -59,9 +62,14 @@ const std::vector<Flag>& deployment_flags() {
 const std::vector<Flag>& load_flags() {
   static const std::vector<Flag> flags = {
       {"concurrency", "{load}.concurrent", "", "N", "closed loop: requests (users) at once"},
-      {"request-rate", "{load}.rate", " /s", "RATE", "open loop: Poisson arrivals a second"},
+      {"request-rate", "{load}.rate", " /s", "RATE",
+       "open loop: arrivals a second, Poisson; with --concurrency: at most so many at once"},
+      {"burstiness", "{load}.burstiness", "", "X",
+       "shape of the Gamma gaps of an open loop: 1 is Poisson, below 1 is burstier"},
       {"isl", "{load}.prompt", " tokens", "TOKENS", "input length"},
       {"osl", "{load}.output", " tokens", "TOKENS", "output length"},
+      {"spread", spread_path, "", "SHARE",
+       "lengths are uniform within this share of --isl and --osl: 0.2 or 20%"},
       {"turns", "{load}.turns", "", "N", "conversations: turns before a user starts a new one"},
       {"history", "{load}.history", " tokens", "TOKENS",
        "conversations: tokens already said when a user arrives"},
@@ -69,6 +77,12 @@ const std::vector<Flag>& load_flags() {
       {"think-time", "{load}.think_time", " s", "TIME", "conversations: pause between turns"},
       {"num-prompts", "workload.requests", "", "N",
        "requests in all (default: 10 per concurrent one, 500 in an open loop)"},
+      {"warmup", "workload.warmup", "", "X",
+       "left out of the latencies: '10 %' of the requests, the first '30 s', or auto"},
+      {"duration", "workload.duration", " s", "TIME",
+       "stop after this time, whatever is in flight"},
+      {"precision", "workload.precision", "", "SHARE",
+       "stop when mean TTFT and TPOT are known to within it: '5 %'"},
       {"slo-ttft", "slo.ttft", " s", "TIME", "objective for the time to first token"},
       {"slo-tpot", "slo.tpot", " s", "TIME", "objective for the time per output token: '50 ms'"},
       {"prices", "prices", "", "SHEETS", "price sheets, comma-separated (default: all)"},
@@ -84,6 +98,7 @@ const std::vector<std::pair<std::string, std::string>> spellings = {
     {"--kv-cache-dtype", "--kv"},       {"--max-concurrency", "--concurrency"},
     {"--users", "--concurrency"},       {"--requests", "--num-prompts"},
     {"--random-input-len", "--isl"},    {"--random-output-len", "--osl"},
+    {"--range-ratio", "--spread"},      {"--random-range-ratio", "--spread"},
 };
 
 bool bare_number(const std::string& text) {
@@ -183,6 +198,8 @@ std::string load_name(catalog::WorkloadSpec::Kind kind) {
       return "workload.conversations";
     case Kind::open:
       return "workload.open";
+    case Kind::batch:
+      return "workload.batch";
     case Kind::trace:
       return "workload.trace";
     case Kind::closed:
@@ -196,10 +213,10 @@ std::string load_of_flags(const Parsed& parsed) {
                      parsed.has("think-time");
   if (turns && parsed.has("request-rate"))
     throw InputError("--request-rate (open loop) does not go with the flags of conversations");
-  if (parsed.has("concurrency") && parsed.has("request-rate"))
-    throw InputError("give --concurrency (closed loop) or --request-rate (open loop), not both");
-  return turns ? "workload.conversations"
-               : (parsed.has("request-rate") ? "workload.open" : "workload.closed");
+  if (turns) return "workload.conversations";
+  // Both, as with vllm bench serve: a closed loop whose requests are released at that rate.
+  return parsed.has("request-rate") && !parsed.has("concurrency") ? "workload.open"
+                                                                  : "workload.closed";
 }
 
 std::string resolved(const Flag& flag, const std::string& load) {
@@ -207,11 +224,16 @@ std::string resolved(const Flag& flag, const std::string& load) {
   return path.rfind("{load}", 0) == 0 ? load + path.substr(6) : path;
 }
 
+bool is_length(const Flag& flag) {
+  const std::string name = flag.name;
+  return name == "isl" || name == "osl" || name == "turn-input";
+}
+
 template <typename Use>
 void each_given(const Parsed& parsed, const std::string& load, const Use& use) {
   for (const auto* flags : {&deployment_flags(), &load_flags()})
     for (const auto& flag : *flags) {
-      if (!parsed.has(flag.name)) continue;
+      if (!parsed.has(flag.name) || std::string_view(flag.path) == spread_path) continue;
       std::vector<std::string> values;
       for (const auto& given : parsed.list(flag.name))
         for (const auto& part : split(given)) {
@@ -222,9 +244,39 @@ void each_given(const Parsed& parsed, const std::string& load, const Use& use) {
     }
 }
 
+std::string spread_of(const Parsed& parsed) {
+  if (!parsed.has("spread")) return {};
+  const std::vector<std::string> given = parsed.list("spread");
+  if (given.size() != 1 || given.front().find(',') != std::string::npos)
+    throw InputError("--spread takes one value");
+  return given.front();
+}
+
+// {range_ratio: ...} for each length that is one number in the scenario as overridden so far.
+void spread_lengths(Question& question, const std::string& spread) {
+  const catalog::WorkloadSpec w = question.read().workload;
+  const std::string load = load_name(w.kind) + '.';
+  bool any = false;
+  const auto one = [&](const char* key, const catalog::LengthSpec& length) {
+    if (length.kind != catalog::LengthSpec::Kind::fixed || length.mean < 1) return;
+    any = true;
+    question.overrides.emplace_back(
+        load + key,
+        "{range_ratio: {mean: " + std::to_string(static_cast<std::int64_t>(length.mean)) +
+            " tokens, ratio: " + spread + "}}");
+  };
+  using Kind = catalog::WorkloadSpec::Kind;
+  if (w.kind != Kind::trace && w.classes.empty()) {
+    one(w.kind == Kind::conversations ? "turn_input" : "prompt",
+        w.kind == Kind::conversations ? w.turn_input : w.prompt);
+    one("output", w.output);
+  }
+  if (!any) throw InputError("--spread: no length of the scenario is one number; it spreads none");
+}
+
 // Default number of requests: 10 for each concurrent one, as serving benchmarks do.
 std::string default_requests(const Parsed& parsed) {
-  if (parsed.has("request-rate")) return "500";
+  if (parsed.has("request-rate") && !parsed.has("concurrency")) return "500";
   std::int64_t most = 1;
   for (const auto& given : parsed.list("concurrency"))
     for (const auto& part : split(given))
@@ -321,14 +373,19 @@ Question question_of(const Parsed& parsed, const std::string& word, const Common
         }))
       load = catalog::read_scenario(word, common.set).workload.kind;
     question.overrides = overrides_of(parsed, load);
+    if (const std::string spread = spread_of(parsed); !spread.empty())
+      spread_lengths(question, spread);
   } else {
     need(parsed, "model", "e.g. --model llama-3.1-70b");
     need(parsed, "gpu", "e.g. --gpu h100");
     const std::string load = load_of_flags(parsed);
     Document document;
+    const std::string spread = spread_of(parsed);
     each_given(parsed, load, [&](const Flag& flag, const std::string& path, const auto& values) {
       one(flag, values);
-      document.add(path, values);
+      if (spread.empty() || !is_length(flag)) return document.add(path, values);
+      document.add(path + ".range_ratio.mean", values);
+      document.add(path + ".range_ratio.ratio", spread);
     });
     if (!document.has("engine.profile")) document.add("engine.profile", "vllm");
     add_load(document, parsed, load, purpose);

@@ -34,6 +34,8 @@ const std::vector<Command>& commands() {
       {"diff", "why two result folders differ", diff_command},
       {"calibrate", "fit the step model to measured kernels", calibrate_command},
       {"validate", "predicted against measured serving runs", validate_command},
+      {"workload", "describe a workload or a recorded trace: rates, lengths, prefixes",
+       workload_command},
       {"completion", "completion script for bash or zsh", completion_command},
       {"help", "this list, or the help of one command", help_command},
   };

@@ -40,6 +40,27 @@ std::string prefix_hit(const study::Point& p) {
   return value ? percent(*value) : "-";
 }
 
+// One row a group: the columns that a planner compares classes, tenants and replicas by.
+std::string groups_text(const std::string& what, const std::vector<metrics::Group>& groups) {
+  if (groups.empty()) return {};
+  const auto cell = [](const metrics::Group& g, const char* name, double scale, int decimals) {
+    for (const auto& [key, value] : g.summary)
+      if (key == name) return fixed(scale * value, decimals);
+    return std::string("-");
+  };
+  Table table({what, "requests", "completed", "goodput /s", "in SLO %", "TTFT ms mean",
+               "TTFT ms p99", "TPOT ms mean", "TPOT ms p99", "out tok/s", "cached %", "busy %",
+               "KV use %"});
+  for (const auto& g : groups)
+    table.row({g.name, cell(g, "requests", 1, 0), cell(g, "completed", 1, 0),
+               cell(g, "request_goodput", 1, 2), cell(g, "slo_attainment", 100, 1),
+               cell(g, "mean_ttft_ms", 1, 1), cell(g, "p99_ttft_ms", 1, 1),
+               cell(g, "mean_tpot_ms", 1, 2), cell(g, "p99_tpot_ms", 1, 2),
+               cell(g, "output_throughput", 1, 0), cell(g, "cached_prompt_share", 100, 1),
+               cell(g, "busy_fraction", 100, 1), cell(g, "mean_kv_cache_usage", 100, 1)});
+  return '\n' + table.text("  ");
+}
+
 }  // namespace
 
 Table points_table(const std::vector<study::Point>& points) {
@@ -171,17 +192,23 @@ std::string run_text(const study::Point& p) {
                    std::floor(p.resident * p.replicas), fixed(double(p.context_tokens), 0),
                    p.may_not_fit ? ", may not fit" : ""));
   line("running / waiting requests", fixed(p.load.running, 1) + " / " + fixed(p.load.waiting, 1));
-  line("requests completed", metric(p, "completed", 0));
+  std::string ended = metric(p, "completed", 0);
+  for (const char* other : {"rejected", "failed", "cancelled", "in_flight"})
+    if (p.metric(other).value_or(0) > 0)
+      ended += fmt::format(", {} {}", other, metric(p, other, 0));
+  std::replace(ended.begin(), ended.end(), '_', ' ');
+  line("requests completed", ended);
   line("duration", metric(p, "duration", 1) + " s");
   line("request throughput", metric(p, "request_throughput", 3) + " /s");
   line("output tokens/s", metric(p, "output_throughput", 1));
   line("all tokens/s", metric(p, "total_token_throughput", 1));
   Table latency({"ms", "mean", "median", "p99"});
-  for (const char* name : {"ttft", "tpot", "itl", "e2el"}) {
-    std::string title = name;
-    std::transform(title.begin(), title.end(), title.begin(),
-                   [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-    if (title == "E2EL" || std::string(name) == "e2el") title = "E2EL";
+  for (const auto& [name, title] : {std::pair{"ttft", "TTFT"},
+                                    {"ttft_queue", "  queue"},
+                                    {"ttft_prefill", "  prefill"},
+                                    {"tpot", "TPOT"},
+                                    {"itl", "ITL"},
+                                    {"e2el", "E2EL"}}) {
     latency.row({title, milliseconds(p, (std::string("mean_") + name + "_ms").c_str()),
                  milliseconds(p, (std::string("median_") + name + "_ms").c_str()),
                  milliseconds(p, (std::string("p99_") + name + "_ms").c_str())});
@@ -201,6 +228,7 @@ std::string run_text(const study::Point& p) {
     shares += fmt::format("{}{} {} %", shares.empty() ? "" : ", ", names.at(i),
                           percent(p.load.seconds_by_bound.at(i) / total));
   line("step time", shares);
+  line("keeps up?", p.verdict);
   line("trust", p.trust);
   const auto interval = [&](const char* title, const char* name, const char* unit, int digits) {
     for (const auto& i : p.intervals) {
@@ -211,6 +239,9 @@ std::string run_text(const study::Point& p) {
   interval("90 % interval of mean TTFT", "mean_ttft_ms", " ms", 0);
   interval("  of mean TPOT", "mean_tpot_ms", " ms", 1);
   interval("  of output tokens/s", "output_throughput", "", 0);
+  for (const auto& note : p.notes) line("note", note);
+  out += groups_text("class", p.classes) + groups_text("tenant", p.tenants) +
+         groups_text("replica", p.by_replica);
   return out;
 }
 

@@ -23,6 +23,17 @@ engine::SwapSpace swap_of(const catalog::PoolSpec& pool, double block_bytes) {
           to_ticks(block_bytes / pool.gpu.host_bandwidth)};
 }
 
+// Sizes and bandwidths are per GPU, as the block is.
+std::vector<engine::CacheTier> tiers_of(const catalog::PoolSpec& pool, double block_bytes) {
+  std::vector<engine::CacheTier> tiers;
+  for (const catalog::CacheTierSpec& tier : pool.cache_tiers) {
+    if (block_bytes <= 0) throw InputError("cache tiers need the size of a KV block");
+    tiers.push_back({static_cast<std::int64_t>(tier.bytes / block_bytes),
+                     to_ticks(block_bytes / tier.bandwidth)});
+  }
+  return tiers;
+}
+
 }  // namespace
 
 Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
@@ -42,6 +53,7 @@ Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
   if (options_.requests) {
     result_.requests.reserve(static_cast<std::size_t>(source_->total()));
   } else {
+    need_no_records(scenario.workload);
     const double warmup = scenario.workload.warmup_fraction * static_cast<double>(source_->total());
     sums_ = std::make_shared<metrics::RequestSums>(
         metrics::Objectives{scenario.slo.ttft, scenario.slo.tpot, scenario.slo.e2el},
@@ -58,6 +70,7 @@ Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
     operations_.emplace(spec_, placement_, fleet_, std::move(load), scenario.seed, timers_, *this);
     operations_->start();
   }
+  stop_when(scenario.workload);
 }
 
 void Driver::build(const catalog::Scenario& scenario) {
@@ -81,6 +94,7 @@ void Driver::build(const catalog::Scenario& scenario) {
     config.ranks = pools_[p].parallel.dp;
     config.stages = pools_[p].parallel.pp;
     if (spec_.pools.empty()) config.pace = engine::pace_of(scenario.speculation, scenario.seed);
+    config.tiers = tiers_of(pools_[p], model.block_bytes);
     config.index = static_cast<int>(i);
     config.leap = options_.leap;
     configs_.push_back(config);
@@ -124,6 +138,7 @@ engine::Replica Driver::make_replica(int replica) {
 }
 
 Ticks Driver::next_event() {
+  if (stopped_) return no_event;
   // The source's own next arrival joins the queue when the one before it has left.
   while (!own_arrival_queued_) {
     const auto own = source_->next_arrival();
@@ -137,7 +152,10 @@ Ticks Driver::next_event() {
   // Operations alone would go on for ever.
   if (arrival == no_event && replica == no_event && live_ == 0) return no_event;
   const Ticks timer = timers_.empty() ? no_event : timers_.next();
-  return std::min({arrival, replica, next_deadline(), timer});
+  const Ticks next = std::min({arrival, replica, next_deadline(), timer});
+  if (next <= stop_at_) return next;
+  cut();
+  return no_event;
 }
 
 void Driver::run(std::int64_t events, Ticks until) {
@@ -208,6 +226,7 @@ void Driver::arrive() {
   r.id = request.id;
   r.user = request.user;
   r.turn = request.turn;
+  r.class_index = request.class_index;
   r.priority = request.priority;
   r.replica = -1;
   r.prompt_tokens = request.prompt_tokens;
@@ -421,6 +440,7 @@ void Driver::ended(RequestId id, Ticks at, bool completed) {
   if (sums_) sums_->add(records_.take(id));
   const Request request = in_flight_.take(id);
   if (const auto next = source_->on_end(request, at, completed)) expect(*next);
+  if (precision_ > 0) look_at_precision();
 }
 
 // Counters of a replica that is gone or at the end. A prefill replica's only token and its requests
@@ -454,7 +474,7 @@ metrics::RunResult Driver::take_result() {
   flush_timeline(engine::never);
   const std::int64_t arrived = sums_ ? sums_->requests + static_cast<std::int64_t>(records_.size())
                                      : static_cast<std::int64_t>(result_.requests.size());
-  if (arrived != source_->total()) {
+  if (!stopped_ && arrived != source_->total()) {
     throw RunError("event loop: " + std::to_string(arrived) + " of " +
                    std::to_string(source_->total()) + " requests arrived");
   }
@@ -464,13 +484,20 @@ metrics::RunResult Driver::take_result() {
   }
   result_.request_sums = sums_;
   for (const auto& r : result_.requests) {
-    if (r.outcome == metrics::Outcome::in_flight) {
+    if (!stopped_ && r.outcome == metrics::Outcome::in_flight) {
       throw RunError("event loop: request " + std::to_string(r.id) +
                      " neither ended nor has an event to wait for");
     }
   }
   all.completed -= unheard_;
   all.aborted += unheard_;
+  if (stopped_) {  // a replica may not have seen yet that a client left
+    all.aborted =
+        std::count_if(result_.requests.begin(), result_.requests.end(), [](const auto& r) {
+          return r.outcome == metrics::Outcome::failed || r.outcome == metrics::Outcome::cancelled;
+        });
+  }
+  result_.notes = source_->notes();
   if (options_.check) metrics::check_conservation(result_);
   return std::move(result_);
 }

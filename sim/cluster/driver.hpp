@@ -122,6 +122,11 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   void give_room_everywhere();
   void retire(const engine::Replica& replica, bool prefills);
 
+  // driver_stop.cpp
+  static void need_no_records(const catalog::WorkloadSpec& workload);
+  void stop_when(const catalog::WorkloadSpec& workload);
+  void look_at_precision();
+  void cut();
   void update(std::size_t replica);
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
@@ -181,6 +186,11 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   std::int64_t next_flow_ = 0;
   std::function<double(int, int)> latency_;
   Ticks now_ = 0;
+  // A run that ends before its requests do.
+  Ticks stop_at_ = engine::never;
+  bool stopped_ = false;
+  double precision_ = 0;                     // 0: not asked for
+  std::int64_t ends_ = 0, next_look_ = 200;  // requests that ended
   metrics::RunResult result_;
 };
 

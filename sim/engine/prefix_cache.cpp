@@ -15,78 +15,86 @@ struct PrefixCache::Extent {
 };
 
 struct PrefixCache::Node {
-  workload::StreamId stream = -1, parent = -1;
-  std::int64_t branch = 0;                       // blocks of the parent in front
+  workload::StreamId stream = -1;
+  Node* parent = nullptr;
+  std::int64_t branch = 0;                       // blocks in front of it, along its parents
   std::int64_t resident = 0;                     // blocks [0, resident) are in memory
   std::int64_t active = 0;                       // of them [0, active) are held
-  std::map<std::int64_t, std::int64_t> holders;  // blocks held -> sequences
+  std::map<std::int64_t, std::int64_t> holders;  // blocks held -> sequences; and held children
   std::int32_t shallowest = -1, deepest = -1;    // idle extents
 };
 
-PrefixCache::PrefixCache(std::int64_t block_tokens) : block_tokens_(block_tokens) {}
+PrefixCache::PrefixCache(std::int64_t block_tokens, Eviction eviction)
+    : block_tokens_(block_tokens), eviction_(eviction) {}
 PrefixCache::~PrefixCache() = default;
+PrefixCache::PrefixCache(PrefixCache&&) noexcept = default;
 
-PrefixCache::Node* PrefixCache::find(workload::StreamId stream) const {
-  if (stream < 0) return nullptr;
-  const auto it = nodes_.find(stream);
-  return it == nodes_.end() ? nullptr : it->second.get();
+// A block belongs to the stream of its last token: what differs before it makes it another block.
+const std::vector<PrefixCache::Segment>& PrefixCache::path_of(const workload::Request& r) const {
+  path_.clear();
+  const auto add = [this](workload::StreamId stream, std::int64_t begin, std::int64_t end) {
+    if (stream >= 0 && begin < end) path_.push_back({stream, begin, end});
+  };
+  const std::int64_t own_end = r.stream_tokens / block_tokens_;
+  if (r.fork == nullptr) {
+    const std::int64_t branch = r.shared_stream >= 0 ? r.shared_prefix / block_tokens_ : 0;
+    add(r.shared_stream, 0, branch);
+    add(r.stream, branch, own_end);
+    return path_;
+  }
+  add(r.stream, r.fork->tokens / block_tokens_, own_end);
+  for (const workload::Fork* f = r.fork; f != nullptr; f = f->parent) {
+    add(f->stream, f->parent != nullptr ? f->parent->tokens / block_tokens_ : 0,
+        f->tokens / block_tokens_);
+  }
+  std::reverse(path_.begin(), path_.end());
+  return path_;
 }
 
-PrefixCache::Node& PrefixCache::find_or_create(workload::StreamId stream, workload::StreamId parent,
-                                               std::int64_t branch) {
-  auto& slot = nodes_[stream];
+// The chain of a segment, unless it hangs on another prefix (then its blocks differ).
+PrefixCache::Node* PrefixCache::find(const Segment& segment, const Node* parent) const {
+  const auto it = nodes_.find(segment.stream);
+  if (it == nodes_.end()) return nullptr;
+  Node* node = it->second.get();
+  return node->branch == segment.begin && node->parent == parent ? node : nullptr;
+}
+
+PrefixCache::Node* PrefixCache::find_or_create(const Segment& segment, Node* parent) {
+  auto& slot = nodes_[segment.stream];
   if (!slot) {
     slot = std::make_unique<Node>();
-    slot->stream = stream;
+    slot->stream = segment.stream;
     slot->parent = parent;
-    slot->branch = branch;
+    slot->branch = segment.begin;
   }
-  return *slot;
-}
-
-std::int64_t PrefixCache::branch_of(const workload::Request& r) const {
-  return r.shared_stream >= 0 ? r.shared_prefix / block_tokens_ : 0;
-}
-
-// The chain of the request's own stream, unless it hangs on another prefix (then its blocks
-// differ).
-PrefixCache::Node* PrefixCache::own_chain(const workload::Request& r) const {
-  Node* node = find(r.stream);
-  const std::int64_t branch = branch_of(r);
-  const workload::StreamId parent = branch > 0 ? r.shared_stream : -1;
-  return node != nullptr && node->branch == branch && node->parent == parent ? node : nullptr;
+  return slot->branch == segment.begin && slot->parent == parent ? slot.get() : nullptr;
 }
 
 PrefixCache::Match PrefixCache::match(const workload::Request& r, std::int64_t limit) const {
   Match m;
-  const std::int64_t branch = branch_of(r);
-  if (branch > 0) {
-    const Node* shared = find(r.shared_stream);
-    if (shared == nullptr || shared->branch != 0) return m;
-    m.shared = std::min({shared->resident, branch, limit});
-    m.active = std::min(m.shared, shared->active);
-    if (m.shared < branch) return m;
+  const Node* parent = nullptr;
+  for (const Segment& segment : path_of(r)) {
+    if (segment.begin != m.total || m.total >= limit) break;
+    const Node* node = find(segment, parent);
+    if (node == nullptr) break;
+    const std::int64_t found = std::min(node->resident, std::min(segment.end, limit) - m.total);
+    m.total += found;
+    m.active += std::min(found, node->active);
+    parent = node;
   }
-  const Node* own = own_chain(r);
-  if (own == nullptr) return m;
-  m.own = std::min(own->resident, limit - m.shared);
-  m.active += std::min(m.own, own->active);
   return m;
 }
 
 std::int64_t PrefixCache::acquire(Hold& hold, const workload::Request& r, const Match& m) {
-  std::int64_t activated = 0;
-  if (m.shared > 0) {
-    hold.shared = find(r.shared_stream);
-    activated += raise(*hold.shared, 0, m.shared);
-    hold.shared_blocks = m.shared;
+  Node* node = nullptr;
+  for (const Segment& segment : path_of(r)) {
+    if (segment.begin >= m.total) break;
+    node = find(segment, node);
+    if (segment.end < m.total) continue;
+    hold = {node, m.total - segment.begin, m.total};
+    break;
   }
-  if (m.own > 0) {
-    hold.own = find(r.stream);
-    activated += raise(*hold.own, 0, m.own);
-    hold.own_blocks = m.own;
-  }
-  return activated;
+  return hold.node == nullptr ? 0 : raise(*hold.node, 0, hold.in_node);
 }
 
 void PrefixCache::publish(Hold& hold, const workload::Request& r, std::int64_t blocks) {
@@ -102,64 +110,60 @@ std::int64_t PrefixCache::publish_all(Hold& hold, const workload::Request& r, st
   return c.activated;
 }
 
-bool PrefixCache::publish_impl(Hold& hold, const workload::Request& r, std::int64_t blocks,
+// Moves the hold on along the path, as far as its blocks continue what is resident.
+void PrefixCache::publish_impl(Hold& hold, const workload::Request& r, std::int64_t blocks,
                                bool adopt, Claim& c) {
-  const std::int64_t branch = branch_of(r);
-  const std::int64_t shared = std::min(branch, blocks);
-  if (shared > hold.shared_blocks) {
-    Node& node = hold.shared != nullptr ? *hold.shared : find_or_create(r.shared_stream, -1, 0);
-    if (node.branch != 0 || !claim(node, hold.shared_blocks, shared, adopt, c)) return false;
-    hold.shared = &node;
+  for (const Segment& segment : path_of(r)) {
+    if (hold.total >= blocks) return;
+    if (segment.end <= hold.total) continue;
+    const bool here = hold.node != nullptr && hold.node->stream == segment.stream;
+    Node* node = here ? hold.node : find_or_create(segment, hold.node);
+    if (node == nullptr) return;
+    const std::int64_t held = here ? hold.in_node : 0;
+    const std::int64_t target = std::min(segment.end, blocks) - segment.begin;
+    if (!adopt && node->resident != held) return;
+    c.duplicates += std::max<std::int64_t>(0, std::min(node->resident, target) - held);
+    c.activated += raise(*node, held, target);
+    if (!here && hold.node != nullptr) lower(*hold.node, hold.in_node);  // its child holds it now
+    hold = {node, target, segment.begin + target};
   }
-  const std::int64_t own = blocks - branch;
-  if (r.stream < 0 || own <= hold.own_blocks) return true;
-  if (hold.own == nullptr) {
-    Node& node = find_or_create(r.stream, branch > 0 ? r.shared_stream : -1, branch);
-    if (&node != own_chain(r)) return false;
-    if (!claim(node, hold.own_blocks, own, adopt, c)) return false;
-    hold.own = &node;
-    return true;
-  }
-  return claim(*hold.own, hold.own_blocks, own, adopt, c);
-}
-
-bool PrefixCache::claim(Node& node, std::int64_t& held, std::int64_t target, bool adopt, Claim& c) {
-  if (!adopt && node.resident != held) return false;
-  c.duplicates += std::max<std::int64_t>(0, std::min(node.resident, target) - held);
-  c.activated += raise(node, held, target);
-  held = target;
-  return true;
 }
 
 // A holder's length goes from `from` (0 = none) up to `to`; idle blocks below `to` become held and
 // blocks beyond `resident` join the chain.
 std::int64_t PrefixCache::raise(Node& node, std::int64_t from, std::int64_t to) {
+  std::int64_t activated = 0;
   if (from > 0) {
     const auto it = node.holders.find(from);
     if (--it->second == 0) node.holders.erase(it);
+  } else if (node.holders.empty() && node.parent != nullptr) {
+    activated = raise(*node.parent, 0, node.branch - node.parent->branch);
   }
   ++node.holders[to];
-  std::int64_t activated = 0;
   if (to > node.active) {
+    std::int64_t woken = 0;
     while (node.shallowest >= 0 && extents_[node.shallowest].begin < to) {
       Extent& e = extents_[node.shallowest];
       const std::int64_t upto = std::min(e.end, to);
-      activated += upto - e.begin;
+      woken += upto - e.begin;
       e.begin = upto;
       if (e.begin == e.end) drop_extent(node.shallowest);
     }
-    idle_ -= activated;
+    idle_ -= woken;
+    activated += woken;
     node.active = to;
     node.resident = std::max(node.resident, to);
   }
   return activated;
 }
 
+// A holder of the first `from` blocks lets go. The last one of a chain lets go of its parent, after
+// it: what lies deeper is freed no later.
 std::int64_t PrefixCache::lower(Node& node, std::int64_t from) {
   const auto it = node.holders.find(from);
   if (--it->second == 0) node.holders.erase(it);
   const std::int64_t active = node.holders.empty() ? 0 : node.holders.rbegin()->first;
-  const std::int64_t freed = node.active - active;
+  std::int64_t freed = node.active - active;
   if (freed > 0) {
     const std::int32_t e = new_extent(&node, active, node.active);
     extents_[e].deeper = node.shallowest;
@@ -168,20 +172,21 @@ std::int64_t PrefixCache::lower(Node& node, std::int64_t from) {
     if (node.deepest < 0) node.deepest = e;
     node.active = active;
   }
+  if (node.holders.empty() && node.parent != nullptr) {
+    freed += lower(*node.parent, node.branch - node.parent->branch);
+  }
   return freed;
 }
 
 std::int64_t PrefixCache::release(Hold& hold) {
-  std::int64_t freed = 0;
-  if (hold.own_blocks > 0) freed += lower(*hold.own, hold.own_blocks);
-  if (hold.shared_blocks > 0) freed += lower(*hold.shared, hold.shared_blocks);
+  const std::int64_t freed = hold.node != nullptr ? lower(*hold.node, hold.in_node) : 0;
   hold = {};
   return freed;
 }
 
 void PrefixCache::add_anonymous(std::int64_t blocks) {
   if (blocks <= 0) return;
-  if (newest_ >= 0 && extents_[newest_].node == nullptr) {
+  if (eviction_ == Eviction::blocks && newest_ >= 0 && extents_[newest_].node == nullptr) {
     extents_[newest_].end += blocks;
     idle_ += blocks;
     return;
@@ -189,19 +194,22 @@ void PrefixCache::add_anonymous(std::int64_t blocks) {
   new_extent(nullptr, 0, blocks);
 }
 
-void PrefixCache::evict(std::int64_t blocks) {
-  while (blocks > 0) {
+std::int64_t PrefixCache::evict(std::int64_t blocks) {
+  std::int64_t evicted = 0;
+  while (evicted < blocks) {
     const std::int32_t e = oldest_;
     Extent& extent = extents_[e];
-    const std::int64_t take = std::min(blocks, extent.end - extent.begin);
+    const std::int64_t run = extent.end - extent.begin;
+    const std::int64_t take = eviction_ == Eviction::runs ? run : std::min(blocks - evicted, run);
     extent.end -= take;
-    blocks -= take;
+    evicted += take;
     idle_ -= take;
     Node* node = extent.node;
     if (node != nullptr) node->resident -= take;
     if (extent.begin == extent.end) drop_extent(e);
     if (node != nullptr && node->resident == 0) nodes_.erase(node->stream);
   }
+  return evicted;
 }
 
 std::int32_t PrefixCache::new_extent(Node* node, std::int64_t begin, std::int64_t end) {

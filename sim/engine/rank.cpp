@@ -97,6 +97,7 @@ bool Rank::plan(Ticks now) {
   plan_.decodes = false;
   plan_.steps = 0;
   plan_.swapped = 0;
+  state.loading = 0;
   policy_->plan(state, now, plan_);
   state.counters.blocks_allocated = state.pool.allocated();
   state.counters.blocks_freed = state.pool.freed();
@@ -150,12 +151,14 @@ Steps Rank::times(Ticks start, std::int64_t rows) {
   if (!chunks_.empty()) {
     const Ticks step = state.config.ranks > 1 ? state.steps.mixed_rank(chunks_, n, context, rows)
                                               : state.steps.mixed(chunks_, n, context);
-    return {start, (step * slow_) >> slow_bits, 0};
+    // Loading goes layer by layer, ahead of the layers that need it.
+    return {start, std::max((step * slow_) >> slow_bits, state.loading), 0};
   }
   if (n == 0) throw RunError("engine: a step without work");
   const roofline::DecodeCost cost = decode_cost(n, rows);
   Steps steps{start, cost.base, 0};
   for (std::size_t c = 0; c < context.size(); ++c) steps.first += cost.per_token[c] * context[c];
+  steps.first = std::max(steps.first, state.loading);
   steps.first += plan_.swapped * state.config.swap.per_block;
   return steps;
 }
@@ -390,7 +393,10 @@ PoolRules pool_rules(const ReplicaConfig& config) {
   // vLLM keeps one null block (v1/core/block_pool.py); its duplicates stay hashed when freed.
   if (config.policy == catalog::Policy::vllm_v1) rules.null_blocks = 1;
   rules.keep_duplicates = config.policy != catalog::Policy::sglang;
-  if (config.policy == catalog::Policy::sglang) rules.clip = sglang_clip_tokens;
+  if (config.policy == catalog::Policy::sglang) {
+    rules.eviction = Eviction::runs;  // mem_cache/radix_cache.py: whole leaves of the tree
+    rules.clip = sglang_clip_tokens;
+  }
   rules.reserved =
       config.policy == catalog::Policy::orca || config.policy == catalog::Policy::static_batch;
   return rules;

@@ -74,6 +74,7 @@ struct Replica::Impl {
   void submit(const workload::Request& request, Ticks now);
   void abort(workload::RequestId id, Ticks now);
   void advance(Ticks now);
+  std::vector<Left> cut(Ticks now);
   [[nodiscard]] Ticks next_event() const;
   [[nodiscard]] std::vector<Running> running() const;
   [[nodiscard]] Observation observe(Ticks t) const;
@@ -202,6 +203,33 @@ void Replica::Impl::advance(Ticks now) {
   begin(now);
 }
 
+std::vector<Left> Replica::Impl::cut(Ticks now) {
+  if (mode_ == Mode::stepping) {
+    const std::int64_t over = clock_.now.first_boundary(now, true, 1, steps_) - 1;
+    if (over >= 1) {
+      steps_ = over;
+      advance(clock_.now.boundary(over));
+    }
+  }
+  if (record_.steps == 0) open_ = false;
+  close_record();
+  std::vector<Left> left;
+  for (const auto& rank : ranks_) {
+    const State& state = rank->state;
+    for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
+      const Sequence& s = state[slot];
+      const std::int64_t decoded = state.decodes.computed(s) + 1 - s.request.prompt_tokens;
+      left.push_back({s.request.id, s.decoding ? decoded : s.generated});
+    }
+    for (const auto* queue : {&state.waiting, &state.inbox, &state.swapped}) {
+      for (const Slot slot : *queue) {
+        left.push_back({state[slot].request.id, state[slot].generated});
+      }
+    }
+  }
+  return left;
+}
+
 void Replica::Impl::complete(Ticks now) {
   ranks_.front()->state.counters.steps += steps_;
   if (open_) record_.steps += steps_;
@@ -244,6 +272,7 @@ void Replica::Impl::catch_up(Ticks t) {
   for (const auto& rank : ranks_) rank->catch_up(begun);
 }
 
+// Of the rank that has most of it.
 std::int64_t Replica::Impl::cached_tokens(const workload::Request& request, Ticks now) {
   catch_up(now);
   std::int64_t most = 0;
@@ -465,6 +494,9 @@ void Replica::abort(workload::RequestId id, Ticks now) {
 }
 std::vector<Running> Replica::running() const {
   return impl_->running();
+}
+std::vector<Left> Replica::cut(Ticks now) {
+  return impl_->cut(now);
 }
 Observation Replica::observe(Ticks t) const {
   return impl_->observe(t);

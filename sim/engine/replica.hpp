@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catalog/engine.hpp"
+#include "engine/block_pool.hpp"
 #include "engine/pace.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_times.hpp"
@@ -42,6 +43,12 @@ struct Observation {
   std::int64_t context_tokens = 0;  // of running sequences
 };
 
+/// A request that had not ended when the run was cut short, and the output it had by then.
+struct Left {
+  workload::RequestId id = 0;
+  std::int64_t generated = 0;
+};
+
 /// Told of what happens, in time order.
 class Listener {
  public:
@@ -67,6 +74,7 @@ struct ReplicaConfig {
   Pace pace;       // of decoding sequences
   int ranks = 1;   // of attention data parallelism: a scheduler and a share of the pool each
   int stages = 1;  // of the pipeline: so many batches are in flight, a step is one round of them
+  std::vector<CacheTier> tiers;  // behind the pool: host memory, then a disk
   int index = 0;
   bool leap = true;
 };
@@ -92,14 +100,18 @@ class Replica {
   /// Handles the event at `now == next_event()`: step effects, finishes, preemptions, the next
   /// plan.
   void advance(Ticks now);
+  /// The run is cut short at `now` (after every event up to it): steps that are over have happened,
+  /// the one under way has not. Ends the record in progress; returns what is left. Nothing else may
+  /// be called after it but counters().
+  std::vector<Left> cut(Ticks now);
   [[nodiscard]] Observation observe(Ticks t) const;
   /// The running list in the engine's order, with the blocks held in the step under way.
   /// O(running).
   [[nodiscard]] std::vector<Running> running() const;
   /// Start of the epoch in progress, that the listener has not been told of; `never` when idle.
   [[nodiscard]] Ticks open_since() const;
-  /// Tokens of the request's prompt that the prefix cache would find at `now`: whole blocks, never
-  /// the last token. Does not change the result.
+  /// Tokens of the request's prompt that the prefix cache and the tiers behind it would find at
+  /// `now`: whole blocks, never the last token. Does not change what is evicted next.
   [[nodiscard]] std::int64_t cached_tokens(const workload::Request& request, Ticks now) const;
   /// Frees the blocks of a request that ended with `hold`, at the first step boundary after `now`.
   void release(workload::RequestId id, Ticks now);

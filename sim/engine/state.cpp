@@ -13,7 +13,7 @@ State::State(const ReplicaConfig& c, const PoolRules& rules, const roofline::Ste
       rules_(rules),
       decodes(sequences_, c.pool.block_tokens, s.windows(), rules.clip, c.pace),
       pool(std::max<std::int64_t>(0, c.pool.num_blocks - rules.null_blocks), c.pool.block_tokens,
-           c.knobs.enable_prefix_caching, rules.keep_duplicates) {}
+           c.knobs.enable_prefix_caching, rules.keep_duplicates, rules.eviction, c.tiers) {}
 
 Slot State::create(const workload::Request& request, Ticks now) {
   Slot slot;
@@ -44,7 +44,7 @@ PrefixCache::Match State::match(const Sequence& s) const {
 void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   Sequence& s = (*this)[slot];
   const std::int64_t hit = match.blocks() * config.pool.block_tokens;
-  pool.acquire(s.hold, s.request, match);
+  loading += pool.acquire(s.hold, s.request, match);
   pool.allocate(config.pool.fixed_blocks);
   s.computed = known(s, match);
   s.blocks = match.blocks();
@@ -55,6 +55,8 @@ void State::admit(Slot slot, const PrefixCache::Match& match, Ticks now) {
   if (pool.caching()) {
     counters.prefix_queries += s.tokens();
     counters.prefix_hits += hit;
+    counters.host_hits += match.loaded[0] * config.pool.block_tokens;
+    counters.disk_hits += match.loaded[1] * config.pool.block_tokens;
   }
   const std::int64_t prompt_hit = std::min(hit, s.request.prompt_tokens);
   if (prompt_hit > s.seen_prompt) {

@@ -30,8 +30,9 @@ struct Plan {
 struct PoolRules {
   std::int64_t null_blocks = 0;  // taken at start
   bool keep_duplicates = true;   // copies of cached blocks stay in the LRU order when freed
-  std::int64_t clip = 0;         // of the remaining output in admission estimates; 0 = not used
-  bool reserved = false;         // all blocks are taken at admission: decoding takes none
+  Eviction eviction = Eviction::blocks;
+  std::int64_t clip = 0;  // of the remaining output in admission estimates; 0 = not used
+  bool reserved = false;  // all blocks are taken at admission: decoding takes none
 };
 
 class State {
@@ -135,6 +136,7 @@ class State {
   std::int64_t partial_tokens = 0;  // computed tokens of partials
   std::int64_t running = 0;
   std::int64_t caught_up = 0;  // steps of the epoch beyond its first whose blocks are taken already
+  Ticks loading = 0;  // of what this step's admissions found in the tiers behind the pool
   Slot oldest = -1, newest = -1;  // running list
 };
 

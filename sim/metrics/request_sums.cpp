@@ -28,6 +28,8 @@ void RequestSums::add(const RequestRecord& r) {
   good += meets(r, objectives_) ? 1 : 0;
   if (completed <= warmup_) return;
   ttft.add(r.first_token - r.arrival);
+  queue.add(r.scheduled - r.arrival);
+  prefill.add(r.first_token - r.scheduled);
   e2el.add(r.finish - r.arrival);
   if (r.output_tokens < 2) return;
   const Ticks decode = r.finish - r.first_token;

@@ -47,6 +47,7 @@ class RequestSums {
   std::int64_t output_tokens = 0;  // of completed ones, and what failed and cancelled ones got
   double input = 0, output = 0;    // tokens of completed ones
   Distribution ttft, tpot, e2el;
+  Distribution queue, prefill;  // the parts of TTFT
   Ticks decode_time = 0;  // after the first token, of those in the latencies
   std::int64_t gaps = 0;  // between their tokens
 

@@ -19,7 +19,7 @@ namespace servegrid::metrics {
 enum class Outcome : std::uint8_t { completed, rejected, failed, cancelled, in_flight };
 
 struct RequestRecord {
-  std::int64_t id = 0;
+  std::int64_t id = -1;
   std::int64_t user = -1;
   int replica = 0;   // -1: ended before it was sent to one
   int attempts = 0;  // replicas it was started on; more than one after faults
@@ -27,6 +27,7 @@ struct RequestRecord {
   int preemptions = 0;
   Outcome outcome = Outcome::in_flight;
   int priority = 0;
+  int class_index = 0;                                // in the mix of the workload
   std::int64_t prompt_tokens = 0, output_tokens = 0;  // as asked for
   std::int64_t generated_tokens = 0;                  // output by its end
   std::int64_t cached_tokens = 0;  // found in the prefix cache at first admission
@@ -44,7 +45,8 @@ struct Counters {
   std::int64_t swapped_out = 0, swapped_in = 0;  // blocks, to host memory and back
   std::int64_t blocks_allocated = 0, blocks_freed = 0;
   std::int64_t tokens_generated = 0, tokens_prefilled = 0, tokens_cached = 0, tokens_recomputed = 0;
-  std::int64_t prefix_queries = 0, prefix_hits = 0;  // tokens
+  std::int64_t prefix_queries = 0, prefix_hits = 0;  // tokens; hits in host memory and on disk too
+  std::int64_t host_hits = 0, disk_hits = 0;         // of them, loaded from there
   std::int64_t drafts = 0;                           // decode steps of one sequence each
   std::int64_t decoded_tokens = 0;                   // generated in them
   std::vector<std::int64_t> accepted_at;  // sampled speculation: drafts accepted, by position
@@ -73,6 +75,8 @@ struct Counters {
     retries += one.retries;
     prefix_queries += one.prefix_queries;
     prefix_hits += one.prefix_hits;
+    host_hits += one.host_hits;
+    disk_hits += one.disk_hits;
     drafts += one.drafts;
     decoded_tokens += one.decoded_tokens;
     accepted_at.resize(std::max(accepted_at.size(), one.accepted_at.size()));
@@ -113,6 +117,7 @@ struct RunResult {
   std::vector<Handover> handovers;      // by request id; empty unless disaggregated
   std::vector<ReplicaRecord> replicas;  // by index
   std::vector<EpochSums> pool_sums;     // of the timeline, by pool; empty when there is one
+  std::vector<std::string> notes;       // what a reader must know: rows of a trace left out, ...
 };
 
 /// name -> value in the names of `vllm bench serve`, in a stable order; undefined metrics are

@@ -5,7 +5,9 @@
 
 #include "metrics/quantile.hpp"
 #include "metrics/request_sums.hpp"
+#include "metrics/steady.hpp"
 #include "metrics/summary_sums.hpp"
+#include "metrics/survival.hpp"
 
 namespace servegrid::metrics {
 
@@ -31,43 +33,82 @@ void add_latency(Summary& out, const std::string& name, const std::vector<double
   add_spread(out, name, m.std, quantiles(ms, quantiles_told));
 }
 
-struct Latencies {
-  std::vector<double> ttft, tpot, e2el;  // [s]
-  double decode_seconds = 0;             // of all counted requests after their first token
-  std::int64_t gaps = 0;                 // between their tokens
-};
-
-// Completed requests in the order in which they finished, without the first ones.
-std::vector<const RequestRecord*> counted(const RunResult& result, double warmup) {
-  std::vector<const RequestRecord*> done;
-  for (const RequestRecord& r : result.requests) {
-    if (r.outcome == Outcome::completed) done.push_back(&r);
-  }
-  const auto skipped =
-      static_cast<std::ptrdiff_t>(std::floor(warmup * static_cast<double>(done.size())));
-  if (skipped <= 0) return done;
-  std::sort(done.begin(), done.end(), [](const RequestRecord* a, const RequestRecord* b) {
-    return std::pair(a->finish, a->id) < std::pair(b->finish, b->id);
-  });
-  done.erase(done.begin(), done.begin() + skipped);
-  return done;
+// The same where some were cut off.
+void add_latency(Summary& out, const std::string& name, const Durations& durations) {
+  if (durations.at_least.empty()) return add_latency(out, name, durations.seen);
+  const Moments m = moments(durations.bounds());
+  const auto q = durations.quantiles(quantiles_told);
+  const auto put = [&](const char* what, const std::optional<double>& seconds) {
+    if (seconds) out.emplace_back(what + name, 1e3 * *seconds);
+  };
+  put("mean_", m.mean);
+  put("median_", q[0]);
+  put("std_", m.std);
+  put("p90_", q[1]);
+  put("p95_", q[2]);
+  put("p99_", q[3]);
 }
 
-Latencies latencies_of(const std::vector<const RequestRecord*>& requests) {
+struct Latencies {
+  Durations ttft, e2el;                      // [s]
+  std::vector<double> tpot, queue, prefill;  // [s]; the parts of TTFT
+  std::vector<double> ttft_by_id;            // [s], of completed requests
+  double decode_seconds = 0;                 // of completed requests after their first token
+  std::int64_t gaps = 0;                     // between their tokens
+};
+
+// Waited in vain: has no first token (end) because the run stopped, a timeout or a fault came.
+bool cut_off(const RequestRecord& r) {
+  return r.outcome == Outcome::in_flight || r.outcome == Outcome::failed;
+}
+
+void add_request(Latencies& l, const RequestRecord& r, Ticks end) {
+  if (r.outcome != Outcome::completed && !cut_off(r)) return;
+  const Ticks last = r.outcome == Outcome::in_flight ? end : r.finish;
+  const bool started = r.first_token >= 0 && r.first_token <= last;
+  const double waited = to_seconds((started ? r.first_token : last) - r.arrival);
+  (started ? l.ttft.seen : l.ttft.at_least).push_back(waited);
+  if (started) {
+    l.queue.push_back(to_seconds(r.scheduled - r.arrival));
+    l.prefill.push_back(to_seconds(r.first_token - r.scheduled));
+  }
+  (cut_off(r) ? l.e2el.at_least : l.e2el.seen).push_back(to_seconds(last - r.arrival));
+  if (r.outcome != Outcome::completed) return;
+  l.ttft_by_id.push_back(waited);
+  if (r.output_tokens < 2) return;
+  const double decode = to_seconds(r.finish - r.first_token);
+  l.tpot.push_back(decode / static_cast<double>(r.output_tokens - 1));
+  l.decode_seconds += decode;
+  l.gaps += r.output_tokens - 1;
+}
+
+Latencies latencies_of(const RunResult& result, const std::vector<bool>& measured) {
   Latencies l;
-  l.ttft.reserve(requests.size());
-  l.tpot.reserve(requests.size());
-  l.e2el.reserve(requests.size());
-  for (const RequestRecord* r : requests) {
-    l.ttft.push_back(to_seconds(r->first_token - r->arrival));
-    l.e2el.push_back(to_seconds(r->finish - r->arrival));
-    if (r->output_tokens < 2) continue;
-    const double decode = to_seconds(r->finish - r->first_token);
-    l.tpot.push_back(decode / static_cast<double>(r->output_tokens - 1));
-    l.decode_seconds += decode;
-    l.gaps += r->output_tokens - 1;
+  for (const RequestRecord& r : result.requests) {
+    const auto id = static_cast<std::size_t>(r.id);
+    if (id >= measured.size() || measured[id]) add_request(l, r, result.end);
   }
   return l;
+}
+
+void add_certainty(Summary& out, const RunResult& result, const Latencies& latencies,
+                   const SummaryOptions& options) {
+  const auto& measured = options.grouping.measured;
+  const auto count = std::count(measured.begin(), measured.end(), true);
+  if (!measured.empty() && static_cast<std::size_t>(count) < result.requests.size()) {
+    out.emplace_back("measured", static_cast<double>(count));
+  }
+  const auto half = [&](const char* name, const std::vector<double>& values) {
+    if (const auto width = half_width(values)) out.emplace_back(name, 1e3 * *width);
+  };
+  half("mean_ttft_ms_ci95", latencies.ttft_by_id);
+  half("mean_tpot_ms_ci95", latencies.tpot);
+  const auto at_least = [&](const char* name, const Durations& d) {
+    if (!d.at_least.empty()) out.emplace_back(name, static_cast<double>(d.at_least.size()));
+  };
+  at_least("ttft_at_least", latencies.ttft);
+  at_least("e2el_at_least", latencies.e2el);
+  if (options.saturated) out.emplace_back("saturated", 1);
 }
 
 void add_itl(Summary& out, const Latencies& latencies, const Timeline& timeline) {
@@ -90,16 +131,13 @@ void add_itl(Summary& out, const Latencies& latencies, const Timeline& timeline)
   add_spread(out, "itl_ms", ms(sums.gap_moments.moments().std), values);
 }
 
-bool meets(const RequestRecord& r, const SummaryOptions& o) {
-  const double decode = to_seconds(r.finish - r.first_token);
-  return (!o.slo_ttft || to_seconds(r.first_token - r.arrival) <= *o.slo_ttft) &&
-         (!o.slo_tpot || r.output_tokens < 2 ||
-          decode / static_cast<double>(r.output_tokens - 1) <= *o.slo_tpot) &&
-         (!o.slo_e2el || to_seconds(r.finish - r.arrival) <= *o.slo_e2el);
-}
-
 void add_throughput(Summary& out, const RunResult& result, const SummaryOptions& options) {
   double input = 0, output = 0;
+  const auto& classes = options.grouping.classes;
+  const auto objectives = [&](const RequestRecord& r) {
+    return classes.empty() ? Objectives{}
+                           : classes[static_cast<std::size_t>(r.class_index)].objectives;
+  };
   std::int64_t completed = 0, good = 0, failed = 0, cancelled = 0, in_flight = 0;
   for (const RequestRecord& r : result.requests) {
     failed += r.outcome == Outcome::failed ? 1 : 0;
@@ -109,7 +147,7 @@ void add_throughput(Summary& out, const RunResult& result, const SummaryOptions&
     ++completed;
     input += static_cast<double>(r.prompt_tokens);
     output += static_cast<double>(r.output_tokens);
-    good += meets(r, options) ? 1 : 0;
+    good += meets(r, objectives(r)) ? 1 : 0;
   }
   const double seconds = to_seconds(result.end);
   const auto requests = static_cast<double>(completed);
@@ -123,8 +161,10 @@ void add_throughput(Summary& out, const RunResult& result, const SummaryOptions&
   out.emplace_back("total_output_tokens", output);
   if (seconds <= 0) return;
   out.emplace_back("request_throughput", requests / seconds);
-  if (options.slo_ttft || options.slo_tpot || options.slo_e2el) {
+  if (options.grouping.any_objectives()) {
     out.emplace_back("request_goodput", static_cast<double>(good) / seconds);
+    out.emplace_back("slo_attainment",
+                     static_cast<double>(good) / static_cast<double>(result.requests.size()));
   }
   out.emplace_back("output_throughput", output / seconds);
   out.emplace_back("total_token_throughput", (input + output) / seconds);
@@ -136,6 +176,11 @@ void add_load(Summary& out, const RunResult& result, const SummaryOptions& optio
   if (c.prefix_queries > 0) {
     out.emplace_back("prefix_cache_hit_rate",
                      static_cast<double>(c.prefix_hits) / static_cast<double>(c.prefix_queries));
+  }
+  if (c.prefix_queries > 0 && c.host_hits + c.disk_hits > 0) {
+    const auto queries = static_cast<double>(c.prefix_queries);
+    out.emplace_back("host_cache_hit_rate", static_cast<double>(c.host_hits) / queries);
+    out.emplace_back("disk_cache_hit_rate", static_cast<double>(c.disk_hits) / queries);
   }
   if (result.timeline.sums().epochs == 0 || result.end <= 0) return;
   const TimeAverages load = time_averages(result, options.replicas);
@@ -169,16 +214,17 @@ void add_drafting(Summary& out, const Counters& c, const Drafting& drafting) {
 
 /// TTFT of a disaggregated request by cause; the parts add up to it. The transfer holds the wait
 /// for room on the decode replica.
-void add_handover(Summary& out, const RunResult& result,
-                  const std::vector<const RequestRecord*>& requests) {
+void add_handover(Summary& out, const RunResult& result, const std::vector<bool>& measured) {
   std::vector<double> queue, prefill, transfer, decode;
-  for (const RequestRecord* r : requests) {
-    const Handover& h = result.handovers[static_cast<std::size_t>(r->id)];
-    if (h.transferred < 0) continue;
-    queue.push_back(to_seconds(r->scheduled - r->arrival));
-    prefill.push_back(to_seconds(h.prefilled - r->scheduled));
+  for (const RequestRecord& r : result.requests) {
+    const auto id = static_cast<std::size_t>(r.id);
+    const Handover& h = result.handovers[id];
+    const bool counts = id >= measured.size() || measured[id];
+    if (!counts || r.outcome != Outcome::completed || h.transferred < 0) continue;
+    queue.push_back(to_seconds(r.scheduled - r.arrival));
+    prefill.push_back(to_seconds(h.prefilled - r.scheduled));
     transfer.push_back(to_seconds(h.transferred - h.prefilled));
-    decode.push_back(to_seconds(r->first_token - h.transferred));
+    decode.push_back(to_seconds(r.first_token - h.transferred));
   }
   add_latency(out, "ttft_queue_ms", queue);
   add_latency(out, "ttft_prefill_ms", prefill);
@@ -224,13 +270,18 @@ Summary summarize(const RunResult& result, const SummaryOptions& options) {
     add_latencies(out, *result.request_sums, result.timeline.sums());
   } else {
     add_throughput(out, result, options);
-    const auto requests = counted(result, options.warmup_fraction);
-    const Latencies latencies = latencies_of(requests);
+    const Latencies latencies = latencies_of(result, options.grouping.measured);
     add_latency(out, "ttft_ms", latencies.ttft);
+    if (result.handovers.empty()) {
+      add_latency(out, "ttft_queue_ms", latencies.queue);
+      add_latency(out, "ttft_prefill_ms", latencies.prefill);
+    } else {
+      add_handover(out, result, options.grouping.measured);
+    }
     add_latency(out, "tpot_ms", latencies.tpot);
     add_itl(out, latencies, result.timeline);
     add_latency(out, "e2el_ms", latencies.e2el);
-    if (!result.handovers.empty()) add_handover(out, result, requests);
+    add_certainty(out, result, latencies, options);
   }
   add_operations(out, result);
   add_load(out, result, options);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/groups.hpp"
 #include "metrics/result.hpp"
 
 namespace servegrid::metrics {
@@ -25,14 +26,16 @@ struct Drafting {
 };
 
 struct SummaryOptions {
-  std::optional<double> slo_ttft, slo_tpot, slo_e2el;  // [s]; any set: request_goodput
-  double warmup_fraction = 0;  // share of the first finished requests left out of the latencies
+  Grouping grouping;  // the objectives of each class (any set: request_goodput), what is measured
+  bool saturated = false;
   int replicas = 1;
   std::optional<Work> work;
   std::optional<Drafting> drafting;
 };
 
-/// Latencies are over completed requests after the warm-up; rates are over the whole run. TPOT is
+/// Latencies are over the measured requests: TTFT and E2EL of those that completed, failed or were
+/// in flight at the end (which count as at least what they waited), TPOT of completed ones. Rates
+/// are over the whole run. TPOT is
 /// (finish - first token) / (output - 1), absent for one-token outputs. ITL quantiles come from the
 /// epochs: every step of an epoch is one gap of each decoding sequence, so the warm-up is in them,
 /// and the gap that a preemption tears (resumed by a prefill step) is not; they are absent when the

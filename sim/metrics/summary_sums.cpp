@@ -40,8 +40,10 @@ void add_throughput(Summary& out, const RequestSums& r, Ticks end, const Summary
   out.emplace_back("total_output_tokens", r.output);
   if (seconds <= 0) return;
   out.emplace_back("request_throughput", static_cast<double>(r.completed) / seconds);
-  if (options.slo_ttft || options.slo_tpot || options.slo_e2el) {
+  if (options.grouping.any_objectives()) {
     out.emplace_back("request_goodput", static_cast<double>(r.good) / seconds);
+    out.emplace_back("slo_attainment",
+                     static_cast<double>(r.good) / static_cast<double>(r.requests));
   }
   out.emplace_back("output_throughput", r.output / seconds);
   out.emplace_back("total_token_throughput", (r.input + r.output) / seconds);
@@ -49,6 +51,8 @@ void add_throughput(Summary& out, const RequestSums& r, Ticks end, const Summary
 
 void add_latencies(Summary& out, const RequestSums& r, const EpochSums& epochs) {
   add_latency(out, "ttft_ms", r.ttft);
+  add_latency(out, "ttft_queue_ms", r.queue);
+  add_latency(out, "ttft_prefill_ms", r.prefill);
   add_latency(out, "tpot_ms", r.tpot);
   if (r.gaps > 0) {
     out.emplace_back("mean_itl_ms",

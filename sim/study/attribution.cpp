@@ -97,12 +97,10 @@ Load load_of(const metrics::RunResult& result,
 }
 
 metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& s,
-                            const Load& load) {
+                            const Load& load, const metrics::Grouping& grouping, bool saturated) {
   metrics::SummaryOptions options;
-  options.slo_ttft = s.slo.ttft;
-  options.slo_tpot = s.slo.tpot;
-  options.slo_e2el = s.slo.e2el;
-  options.warmup_fraction = s.workload.warmup_fraction;
+  options.grouping = grouping;
+  options.saturated = saturated;
   options.replicas = static_cast<int>(result.replicas.size());
   if (s.speculation.on()) {
     options.drafting = {s.speculation.verified - 1, s.speculation.acceptance};

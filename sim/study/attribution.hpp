@@ -15,7 +15,7 @@ Load load_of(const metrics::RunResult& result,
 
 /// The summary in the names of `vllm bench serve`, with ours after them.
 metrics::Summary summary_of(const metrics::RunResult& result, const catalog::Scenario& scenario,
-                            const Load& load);
+                            const Load& load, const metrics::Grouping& grouping, bool saturated);
 
 /// What limits the run: "KV memory", "max_num_seqs", or what bounds most of the step time.
 std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& scenario,

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "metrics/series.hpp"
 #include "metrics/writers.hpp"
 #include "units/error.hpp"
 
@@ -116,6 +117,26 @@ void write_folder(const std::string& name, const Files& files) {
   fs::remove_all(old, error);
 }
 
+namespace {
+
+nlohmann::ordered_json series_json(const metrics::RunResult& result, int replicas) {
+  using Json = nlohmann::ordered_json;
+  Json out = {{"start_s", Json::array()}, {"running", Json::array()},
+              {"waiting", Json::array()}, {"kv_cache_usage", Json::array()},
+              {"busy", Json::array()},    {"output_throughput", Json::array()}};
+  for (const metrics::SeriesPart& p : metrics::series_of(result, replicas)) {
+    out["start_s"].push_back(p.start);
+    out["running"].push_back(p.running);
+    out["waiting"].push_back(p.waiting);
+    out["kv_cache_usage"].push_back(p.kv);
+    out["busy"].push_back(p.busy);
+    out["output_throughput"].push_back(p.output_tokens);
+  }
+  return out;
+}
+
+}  // namespace
+
 void write_run(const std::string& path, const catalog::Scenario& scenario, const Point& point,
                const metrics::RunResult& result) {
   using Json = nlohmann::ordered_json;
@@ -125,6 +146,11 @@ void write_run(const std::string& path, const catalog::Scenario& scenario, const
   summary["intervals_90"] = Json::object();
   for (const auto& i : point.intervals) summary["intervals_90"][i.metric] = {i.low, i.high};
   summary["binds"] = point.binds;
+  summary["verdict"] = point.verdict;
+  summary["notes"] = point.notes;
+  const Json whole = Json::parse(to_text(point));
+  for (const char* table : {"classes", "tenants", "by_replica"}) summary[table] = whole[table];
+  summary["timeline"] = series_json(result, point.replicas);
   summary["resident_conversations"] = point.resident * point.replicas;
   summary["context_tokens"] = point.context_tokens;
   Files files = {{"summary.json", summary.dump(2) + '\n'},

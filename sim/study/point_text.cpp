@@ -49,6 +49,25 @@ Load load_from(const Json& j) {
   return l;
 }
 
+Json groups_json(const std::vector<metrics::Group>& groups) {
+  Json out = Json::object();
+  for (const auto& group : groups) {
+    Json& one = out[group.name] = Json::object();
+    for (const auto& [name, value] : group.summary) one[name] = value;
+  }
+  return out;
+}
+
+std::vector<metrics::Group> groups_from(const Json& j) {
+  std::vector<metrics::Group> out;
+  for (const auto& [name, one] : j.items()) {
+    out.push_back({name, {}});
+    for (const auto& [key, value] : one.items())
+      out.back().summary.emplace_back(key, value.get<double>());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(const Point& p) {
@@ -80,6 +99,12 @@ std::string to_text(const Point& p) {
                      {"resident_conversations", p.resident},
                      {"binds", p.binds},
                      {"trust", p.trust},
+                     {"verdict", p.verdict},
+                     {"saturated", p.saturated},
+                     {"notes", p.notes},
+                     {"classes", groups_json(p.classes)},
+                     {"tenants", groups_json(p.tenants)},
+                     {"by_replica", groups_json(p.by_replica)},
                      {"summary", summary},
                      {"intervals_90", intervals},
                      {"load", load_json(p.load)}};
@@ -114,6 +139,12 @@ Point from_text(const std::string& text) {
     p.resident = j.at("resident_conversations");
     p.binds = j.at("binds");
     p.trust = j.at("trust");
+    p.verdict = j.at("verdict");
+    p.saturated = j.at("saturated");
+    p.notes = j.at("notes").get<std::vector<std::string>>();
+    p.classes = groups_from(j.at("classes"));
+    p.tenants = groups_from(j.at("tenants"));
+    p.by_replica = groups_from(j.at("by_replica"));
     for (const auto& [name, value] : j.at("summary").items())
       p.summary.emplace_back(name, value.get<double>());
     for (const auto& [name, value] : j.at("intervals_90").items())

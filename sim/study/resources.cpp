@@ -9,6 +9,7 @@
 #include "catalog/cluster.hpp"
 #include "metrics/result.hpp"
 #include "units/error.hpp"
+#include "workload/trace_size.hpp"
 
 namespace servegrid::study {
 
@@ -19,15 +20,17 @@ constexpr double bytes_per_gpu = 20'000;
 // Beside its record: its place in the driver and three latencies that are sorted.
 constexpr double bytes_beside_record = 64;
 
-double mean_of(const catalog::LengthSpec& spec) {
-  return spec.kind == catalog::LengthSpec::Kind::uniform ? (spec.low + spec.high) / 2 : spec.mean;
-}
-
 }  // namespace
 
 Resources resources_of(const catalog::Scenario& s, std::int64_t tokens, bool records) {
   Resources out;
+  double output = s.workload.output.mean;
   out.requests = static_cast<double>(s.workload.requests);
+  if (s.workload.kind == catalog::WorkloadSpec::Kind::trace) {
+    const workload::TraceSize size = workload::size_of_trace(s.workload);
+    out.requests = static_cast<double>(size.requests_at_most);
+    output = size.mean_output;
+  }
   // The timeline keeps an epoch for each step that holds prefill, and one or two until the next.
   const double chunk =
       static_cast<double>(std::max<std::int64_t>(1, s.knobs.max_num_batched_tokens));
@@ -42,7 +45,7 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens, bool rec
   out.bytes_of_platform = out.gpus * bytes_per_gpu;
   if (s.workload.concurrent > 0)
     together = std::min(together, static_cast<double>(s.workload.concurrent));
-  const double each = mean_of(s.workload.output) / s.speculation.tokens_per_step();
+  const double each = output / s.speculation.tokens_per_step();
   out.single_steps = out.requests * each / std::max(1.0, together);
   // Drawn acceptance goes step by step, and every step is an epoch of the timeline.
   if (s.speculation.sampled) {

@@ -13,17 +13,15 @@
 #include "model/format_support.hpp"
 #include "study/attribution.hpp"
 #include "study/resources.hpp"
+#include "study/tables.hpp"
 #include "units/error.hpp"
+#include "workload/trace_size.hpp"
 
 namespace servegrid::study {
 
 using catalog::WorkloadSpec;
 
 namespace {
-
-double mean_of(const catalog::LengthSpec& spec) {
-  return spec.kind == catalog::LengthSpec::Kind::uniform ? (spec.low + spec.high) / 2 : spec.mean;
-}
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -121,6 +119,8 @@ std::string workload_name(WorkloadSpec::Kind kind) {
       return "conversations";
     case WorkloadSpec::Kind::open:
       return "open";
+    case WorkloadSpec::Kind::batch:
+      return "batch";
     case WorkloadSpec::Kind::trace:
       return "trace";
     case WorkloadSpec::Kind::closed:
@@ -173,18 +173,22 @@ std::string trust_of(const catalog::Scenario& s, const roofline::StepModel& step
 }
 
 std::int64_t conversation_tokens(const WorkloadSpec& w) {
-  double tokens = 8192;  // a trace: its lengths are not known before it is read
+  double tokens = 0;
   switch (w.kind) {
     case WorkloadSpec::Kind::conversations:
       tokens = static_cast<double>(w.history) +
-               static_cast<double>(w.turns) * (mean_of(w.turn_input) + mean_of(w.output));
+               static_cast<double>(w.turns) * (w.turn_input.mean + w.output.mean);
       break;
     case WorkloadSpec::Kind::closed:
     case WorkloadSpec::Kind::open:
-      tokens = mean_of(w.prompt) + mean_of(w.output);
+    case WorkloadSpec::Kind::batch:
+      tokens = w.prompt.mean + w.output.mean;
       break;
-    case WorkloadSpec::Kind::trace:
+    case WorkloadSpec::Kind::trace: {
+      const workload::TraceSize size = workload::size_of_trace(w);
+      tokens = size.mean_prompt + size.mean_output;
       break;
+    }
   }
   return std::max<std::int64_t>(1, std::llround(tokens));
 }
@@ -275,8 +279,10 @@ Point evaluate(const catalog::Scenario& s, const std::string& label,
     }
   }
   point.load = load_of(out, steps);
-  point.summary = summary_of(out, s, point.load);
   point.binds = binds_of(out, s, point.load);
+  const metrics::Grouping grouping = grouping_of(s, out);
+  add_tables(s, out, grouping, point);
+  point.summary = summary_of(out, s, point.load, grouping, point.saturated);
   // Their errors are known of single replicas; what pools add to them is not.
   if (steps.size() == 1) point.intervals = intervals_at(s, point, *steps.front());
   if (result != nullptr) *result = std::move(out);

@@ -12,6 +12,7 @@
 #include "catalog/catalog.hpp"
 #include "cluster/simulate.hpp"
 #include "memory/ledger.hpp"
+#include "metrics/groups.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_model.hpp"
 #include "study/interval.hpp"
@@ -85,6 +86,10 @@ struct Point {
   Load load;
   std::string binds, trust;
   std::vector<Interval> intervals;  // 90 %
+  std::string verdict;              // whether the load is one that it keeps up with
+  bool saturated = false;
+  std::vector<std::string> notes;  // what a reader of the numbers must know
+  std::vector<metrics::Group> classes, tenants, by_replica;  // empty where there is one of it
 
   [[nodiscard]] std::optional<double> metric(const std::string& name) const;
   [[nodiscard]] int all_gpus() const { return gpus * replicas; }

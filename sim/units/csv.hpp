@@ -54,6 +54,7 @@ class CsvReader {
   [[nodiscard]] const std::string& text(const std::string& column) const {
     return fields_[place(column)];
   }
+  [[nodiscard]] const std::string& text(std::size_t place) const { return fields_[place]; }
   /// The field as a finite number in [low, high].
   [[nodiscard]] double number(const std::string& column, double low, double high) const {
     return number(place(column), low, high);

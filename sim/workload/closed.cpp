@@ -7,20 +7,11 @@ namespace {
 
 class Closed final : public Slots {
  public:
-  Closed(const catalog::WorkloadSpec& spec, std::uint64_t seed)
-      : Slots(spec, seed), prompts_(seed, "prompts"), outputs_(seed, "outputs") {
-    check_length(spec.prompt, "prompt");
-    check_length(spec.output, "output");
-  }
+  using Slots::Slots;
 
  private:
-  void fill(Request& request) override {
-    request.prompt_tokens = draw_length(spec().prompt, prompts_, request.id);
-    request.output_tokens = draw_length(spec().output, outputs_, request.id);
-  }
+  void fill(Request& request) override { mix().fill(request); }
   void ended(const Request&, bool) override {}
-
-  Stream prompts_, outputs_;
 };
 
 }  // namespace

@@ -6,8 +6,6 @@
 #include <limits>
 #include <string_view>
 
-#include "catalog/scenario.hpp"
-
 namespace servegrid::workload {
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014), a
@@ -43,13 +41,11 @@ class Stream {
   std::uint64_t key_;
 };
 
-/// The index-th length of a stream, at least 1 token (a drawn 0 becomes 1), at most the limit.
-std::int64_t draw_length(const catalog::LengthSpec& spec, const Stream& stream, std::int64_t index);
-
 /// The index-th exponential time with that mean [s]; 0 for mean 0.
 double draw_exponential(double mean, const Stream& stream, std::int64_t index);
-
-/// Throws InputError when the spec cannot be drawn from; `what` names it.
-void check_length(const catalog::LengthSpec& spec, const char* what);
+/// The index-th standard normal number.
+double draw_normal(const Stream& stream, std::int64_t index);
+/// The index-th number in [0, 1).
+double draw_uniform(const Stream& stream, std::int64_t index);
 
 }  // namespace servegrid::workload

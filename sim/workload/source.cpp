@@ -24,6 +24,8 @@ std::unique_ptr<Source> make_source(const catalog::WorkloadSpec& spec, std::uint
       return make_closed(spec, seed);
     case Kind::open:
       return make_open(spec, seed);
+    case Kind::batch:
+      return make_batch(spec, seed);
     case Kind::trace:
       return make_trace(spec);
   }

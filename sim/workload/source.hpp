@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "catalog/scenario.hpp"
@@ -16,6 +18,14 @@ using RequestId = std::int64_t;
 using StreamId = std::int64_t;  // identity of a growing token sequence; equal prefixes of one
                                 // stream are the same tokens
 
+/// Where a stream branches off: its first `tokens` tokens are those of `stream`, which may branch
+/// off another one itself. Owned by the source; lives as long as it.
+struct Fork {
+  StreamId stream = -1;
+  std::int64_t tokens = 0;
+  const Fork* parent = nullptr;
+};
+
 /// One request as it arrives.
 struct Request {
   RequestId id = 0;
@@ -25,7 +35,11 @@ struct Request {
   StreamId stream = -1;            // conversation; -1 = a fresh prompt that nobody else shares
   std::int64_t shared_prefix = 0;  // leading tokens that belong to `shared_stream`
   StreamId shared_stream = -1;     // e.g. the system prompt
-  std::int64_t user = -1;          // closed loop: which slot
+  const Fork* fork = nullptr;      // of `stream`, when it branches deeper than off a shared prefix
+  std::int64_t stream_tokens =     // of `stream`: what comes after them is found by nobody
+      std::numeric_limits<std::int64_t>::max();
+  int class_index = 0;     // in the mix of the workload
+  std::int64_t user = -1;  // closed loop: which slot
   int turn = 0;
   std::int64_t max_tokens = 0;  // the client's cap on the output; 0: output_tokens is the cap. An
                                 // engine books the cap, the request ends at output_tokens
@@ -49,8 +63,11 @@ class Source {
   /// >= now). After a rejection (`completed` false) a conversation does not go on: its user starts
   /// a new one.
   virtual std::optional<Request> on_end(const Request& request, Ticks now, bool completed) = 0;
-  /// Requests that will be issued in all.
+  /// Requests that will be issued in all; of a trace, whose end is known when it is reached, those
+  /// issued so far.
   [[nodiscard]] virtual std::int64_t total() const = 0;
+  /// What a reader of the result must know: rows of a trace that were left out, and why.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// The source a scenario describes. Ids count from 0 in the order of issue. Random streams are

@@ -1,93 +1,125 @@
-// A recorded trace: one row a request, in the order of arrival.
-#include <fstream>
-#include <initializer_list>
-#include <string>
+// A recorded trace, replayed: what of it, how fast, and what is left out.
+#include <fmt/core.h>
 
-#include "units/csv.hpp"
+#include <fstream>
+#include <map>
+
 #include "units/error.hpp"
+#include "workload/hash_streams.hpp"
 #include "workload/sources.hpp"
+#include "workload/traces/reader.hpp"
 
 namespace servegrid::workload {
 
 namespace {
 
-struct Row {
-  Ticks arrival = 0;
-  std::int64_t prompt = 0, output = 0;
-};
-
-std::string column_of(const units::CsvReader& csv, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (csv.has(name)) return name;
-  }
-  throw csv.error(std::string("lacks the column '") + *names.begin() +
-                  "'; a trace has arrival_s [s], prompt and output [tokens]");
-}
-
-std::int64_t tokens_of(const units::CsvReader& csv, const std::string& column) {
-  const double value = csv.number(column, 1, 1e9);
-  const auto tokens = static_cast<std::int64_t>(value);
-  if (static_cast<double>(tokens) != value) {
-    throw csv.error("column '" + column + "': expected a whole number of tokens, got '" +
-                    csv.text(column) + "'");
-  }
-  return tokens;
-}
-
-// At most `limit` rows, 0 = all.
-std::vector<Row> read_rows(const std::string& path, std::int64_t limit) {
-  std::ifstream in(path);
-  if (!in) throw InputError(path + ": cannot open the trace", {path, 0, 0});
-  units::CsvReader csv(in, path);
-  const std::string arrival = column_of(csv, {"arrival_s", "arrival"});
-  const std::string prompt = column_of(csv, {"prompt", "prompt_tokens", "input_tokens"});
-  const std::string output = column_of(csv, {"output", "output_tokens"});
-  std::vector<Row> rows;
-  while ((limit == 0 || static_cast<std::int64_t>(rows.size()) < limit) && csv.next()) {
-    Row row;
-    row.arrival = to_ticks(csv.number(arrival, 0, 1e9));
-    row.prompt = tokens_of(csv, prompt);
-    row.output = tokens_of(csv, output);
-    if (!rows.empty() && row.arrival < rows.back().arrival) {
-      throw csv.error("arrives before the row above it: sort the trace by " + arrival);
-    }
-    rows.push_back(row);
-  }
-  if (rows.empty()) throw csv.error("ends with no request: expected at least one row");
-  if (static_cast<std::int64_t>(rows.size()) < limit) {
-    throw InputError(path + ": has " + std::to_string(rows.size()) +
-                         " requests, the workload asks for " + std::to_string(limit) +
-                         "; lower `requests` or leave it out",
-                     {path, csv.line(), 0});
-  }
-  return rows;
-}
-
 class Trace final : public Source {
  public:
   explicit Trace(const catalog::WorkloadSpec& spec)
-      : rows_(read_rows(spec.trace, spec.requests)), shared_prefix_(spec.shared_prefix) {}
+      : spec_(spec.trace), requests_(spec.requests), shared_prefix_(spec.shared_prefix) {
+    if (!(spec_.speed > 0)) throw InputError("workload: the speed of a trace must be above 0");
+    const TraceFormat& format = trace_format(spec_);
+    in_.open(spec_.file);
+    if (!in_) throw InputError(spec_.file + ": cannot open the trace", {spec_.file, 0, 0});
+    reader_ = format.make(in_, spec_);
+    if (reader_->hash_tokens() > 0) {
+      if (shared_prefix_ > 0) {
+        throw InputError(
+            "workload: a trace with hash ids has its own prefixes: shared_prefix does "
+            "not go with it");
+      }
+      streams_ = std::make_unique<HashStreams>(reader_->hash_tokens());
+    }
+  }
 
   std::optional<Request> next_arrival() override {
-    if (issued_ >= total()) return std::nullopt;
-    const Row& row = rows_[static_cast<std::size_t>(issued_)];
-    Request request;
-    request.id = issued_++;
-    request.arrival = row.arrival;
-    request.prompt_tokens = row.prompt;
-    request.output_tokens = row.output;
-    share_prefix(request, shared_prefix_);
-    return request;
+    if (done_) return std::nullopt;
+    while ((requests_ == 0 || issued_ < requests_) && reader_->next(row_)) {
+      if (row_.arrival < last_) throw error("arrives before the row above it: sort the trace");
+      last_ = row_.arrival;
+      if (row_.arrival < spec_.from) continue;
+      if (spec_.to > 0 && row_.arrival >= spec_.to) break;
+      ++rows_;
+      if (const char* reason = why_not()) {
+        Dropped& d = dropped_[reason];
+        if (d.rows++ == 0) d.line = row_.line;
+        continue;
+      }
+      return issue();
+    }
+    done_ = true;
+    if (issued_ == 0) throw error("has no request to replay" + text_of_dropped());
+    if (issued_ < requests_) {
+      throw error(
+          fmt::format("has {} requests, the workload asks for {}; lower `requests` or leave "
+                      "it out{}",
+                      issued_, requests_, text_of_dropped()));
+    }
+    return std::nullopt;
   }
   std::optional<Request> on_end(const Request&, Ticks, bool) override { return std::nullopt; }
-  [[nodiscard]] std::int64_t total() const override {
-    return static_cast<std::int64_t>(rows_.size());
+  [[nodiscard]] std::int64_t total() const override { return issued_; }
+
+  [[nodiscard]] std::vector<std::string> notes() const override {
+    std::vector<std::string> out;
+    if (!dropped_.empty()) out.push_back("trace: left out" + text_of_dropped());
+    if (streams_ && streams_->contradictions() > 0) {
+      out.push_back(
+          fmt::format("trace: {} requests have a hash id that followed another one before; "
+                      "they share what comes before it",
+                      streams_->contradictions()));
+    }
+    return out;
   }
 
  private:
-  std::vector<Row> rows_;
-  std::int64_t shared_prefix_;
-  std::int64_t issued_ = 0;
+  struct Dropped {
+    std::int64_t rows = 0, line = 0;  // the first one's
+  };
+
+  [[nodiscard]] const char* why_not() const {
+    if (row_.unusable != nullptr) return row_.unusable;
+    const bool longer = spec_.max_tokens > 0 && row_.prompt + row_.output > spec_.max_tokens;
+    return longer ? "longer than max_tokens" : nullptr;
+  }
+
+  Request issue() {
+    Request request;
+    request.id = issued_++;
+    request.arrival = to_ticks((row_.arrival - spec_.from) / spec_.speed);
+    request.prompt_tokens = row_.prompt;
+    request.output_tokens = row_.output;
+    request.user = row_.user;
+    request.turn = row_.turn;
+    if (streams_) streams_->place(row_.hashes, request);
+    share_prefix(request, shared_prefix_, 0);
+    return request;
+  }
+
+  [[nodiscard]] std::string text_of_dropped() const {
+    std::string out;
+    for (const auto& [reason, d] : dropped_) {
+      out += fmt::format("{} {} of {} rows: {} (first in line {})", out.empty() ? "" : ";", d.rows,
+                         rows_, reason, d.line);
+    }
+    return out;
+  }
+
+  [[nodiscard]] InputError error(const std::string& what) const {
+    const int line = static_cast<int>(row_.line);
+    return InputError(fmt::format("{}:{}: {}", spec_.file, line, what), {spec_.file, line, 0});
+  }
+
+  catalog::TraceSpec spec_;
+  std::int64_t requests_, shared_prefix_;
+  std::ifstream in_;
+  std::unique_ptr<TraceReader> reader_;
+  std::unique_ptr<HashStreams> streams_;
+  TraceRow row_;
+  std::map<std::string, Dropped> dropped_;  // by reason
+  double last_ = 0;
+  std::int64_t issued_ = 0, rows_ = 0;
+  bool done_ = false;
 };
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST_CASE("A scenario extends another, and traces start at its folder", "[catalo
                               "closed: {concurrent: 15, prompt: 7680 tokens, output: 512 tokens}\n"
                               "  requests: 600",
                               "trace: {file: traces/t.csv}"));
-  CHECK(read_scenario(data.path("t.yaml")).workload.trace == data.path("traces/t.csv"));
+  CHECK(read_scenario(data.path("t.yaml")).workload.trace.file == data.path("traces/t.csv"));
   data.write("t.yaml", edited(scenario_yaml,
                               "closed: {concurrent: 15, prompt: 7680 tokens, output: 512 tokens}",
                               "trace: {file: traces/u.csv}"));

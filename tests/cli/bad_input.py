@@ -57,7 +57,7 @@ COMMANDS = {
     "no gpu": ["run", "--model", "llama-3.1-70b"],
     "no lengths": ["run", "--model", "llama-3.1-70b", "--gpu", "b200", "--concurrency", "2"],
     "two loads": ["run", "--model", "llama-3.1-70b", "--gpu", "b200", "--isl", "9", "--osl", "9",
-                  "--concurrency", "2", "--request-rate", "1"],
+                  "--concurrency", "2", "--turns", "2", "--request-rate", "1"],
     "missing file": ["run", "no-such-file.yaml"],
     "negative tp": ["size", "--model", "llama-3.1-70b", "--gpu", "b200", "--tp", "-1"],
     "unknown rule": ["size", "--model", "llama-3.1-70b", "--gpu", "b200", "--rule", "guess"],

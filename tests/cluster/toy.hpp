@@ -42,6 +42,7 @@ inline servegrid::catalog::LengthSpec uniform(double low, double high) {
   spec.kind = servegrid::catalog::LengthSpec::Kind::uniform;
   spec.low = low;
   spec.high = high;
+  spec.mean = (low + high) / 2;
   return spec;
 }
 
@@ -54,7 +55,7 @@ inline servegrid::catalog::Scenario scenario(servegrid::catalog::WorkloadSpec::K
   s.workload.output = uniform(1, 200);
   s.workload.history = 100;
   s.workload.turns = 3;
-  s.workload.rate = 5;
+  if (kind == servegrid::catalog::WorkloadSpec::Kind::open) s.workload.rate = 5;
   s.workload.requests = 300;
   s.knobs.max_num_seqs = 8;
   s.knobs.max_num_batched_tokens = 256;

@@ -59,7 +59,7 @@ TEST_CASE("a shared prefix outlives the streams on it and is held once") {
   PrefixCache::Hold ha, hb;
   pool.allocate(4);
   pool.publish(ha, a, 4);
-  CHECK(pool.match(b, 99).shared == 2);
+  CHECK(pool.match(b, 99).blocks() == 2);
   CHECK(pool.match(b, 99).active == 2);
   pool.acquire(hb, b, pool.match(b, 99));
   pool.allocate(3);

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "metrics/steady.hpp"
+#include "metrics/survival.hpp"
 #include "metrics/token_gaps.hpp"
 #include "result.hpp"
 #include "units/error.hpp"
@@ -22,7 +24,8 @@ std::optional<double> value(const metrics::Summary& summary, const std::string& 
 
 TEST_CASE("the summary of a small run is what one works out by hand", "[metrics]") {
   metrics::SummaryOptions options;
-  options.slo_ttft = 1;
+  options.grouping.classes.resize(1);
+  options.grouping.classes[0].objectives.ttft = 1;
   options.work = metrics::Work{4e12, 8e9, 2e12, 4e9, {{"host", 1.5}}};
   const auto s = metrics::summarize(small_run(), options);
   const std::vector<std::pair<std::string, double>> expected = {{"completed", 2},
@@ -115,7 +118,7 @@ TEST_CASE("what is undefined is absent", "[metrics]") {
 
 TEST_CASE("the warm-up leaves out the first that finished", "[metrics]") {
   metrics::SummaryOptions options;
-  options.warmup_fraction = 0.5;
+  options.grouping.measured = metrics::measured(small_run(), {0.5, 0, false});
   CHECK(*value(metrics::summarize(small_run(), options), "mean_ttft_ms") == Approx(3000));
 }
 
@@ -144,4 +147,42 @@ TEST_CASE("each broken invariant is named", "[metrics]") {
   breaks("'time order'", [&](auto& r) { with_last(r, [](auto& e) { e.steps = -1; }); });
   breaks("'pool never exceeded'",
          [&](auto& r) { with_last(r, [](auto& e) { e.blocks_used = 11; }); });
+}
+
+TEST_CASE("what was cut off counts as at least what it waited", "[metrics]") {
+  metrics::Durations d;
+  d.seen = {1, 2, 3, 4};
+  CHECK(d.quantiles({0.25, 0.5, 1}) == std::vector<std::optional<double>>{1, 2, 4});
+  d.at_least = {2.5};
+  // Kaplan-Meier by hand: after 1: 4/5 last longer, after 2: 3/5; at 2.5 one is lost; after 3:
+  // 3/10.
+  CHECK(d.quantiles({0.2, 0.4, 0.5, 0.7, 0.99}) ==
+        std::vector<std::optional<double>>{1, 2, 3, 3, 4});
+  d.at_least = {9};
+  CHECK_FALSE(d.quantiles({0.9})[0]);
+  CHECK(d.quantiles({0.8})[0] == 4);
+  CHECK(d.bounds().size() == 5);
+}
+
+TEST_CASE("requests in flight are in the percentiles", "[metrics]") {
+  auto run = small_run();
+  metrics::RequestRecord r;
+  r.id = 3;
+  r.arrival = to_ticks(1);
+  r.prompt_tokens = r.output_tokens = 1;
+  run.requests.push_back(r);  // has waited 3 s when the run ends
+  const auto summary = metrics::summarize(run, {});
+  const auto of = [&](const std::string& key) -> std::optional<double> {
+    for (const auto& [name, value] : summary) {
+      if (name == key) return value;
+    }
+    return std::nullopt;
+  };
+  CHECK(of("in_flight") == 1);
+  CHECK(of("ttft_at_least") == 1);
+  CHECK(*of("mean_ttft_ms") == Approx((500 + 3000 + 3000) / 3.0));
+  CHECK(*of("median_ttft_ms") == Approx(3000));
+  CHECK(of("p99_ttft_ms") == std::nullopt);
+  CHECK(*of("mean_ttft_queue_ms") == Approx(125));
+  CHECK(*of("mean_ttft_prefill_ms") == Approx((250 + 3000) / 2.0));
 }

@@ -77,5 +77,6 @@ TEST_CASE("tokens of a conversation at its end") {
   w.prompt.kind = catalog::LengthSpec::Kind::uniform;
   w.prompt.low = 100;
   w.prompt.high = 300;
+  w.prompt.mean = 200;
   CHECK(study::conversation_tokens(w) == 412);
 }

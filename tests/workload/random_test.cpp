@@ -1,12 +1,12 @@
-#include "workload/random.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "units/error.hpp"
+#include "workload/lengths.hpp"
 
 using namespace servegrid;
 using catalog::LengthSpec;
+using workload::Lengths;
 using workload::Stream;
 
 TEST_CASE("a draw depends on seed, name and index alone", "[workload]") {
@@ -15,12 +15,12 @@ TEST_CASE("a draw depends on seed, name and index alone", "[workload]") {
   spec.low = 1;
   spec.high = 1e6;
   const Stream a(7, "prompts"), b(7, "outputs"), c(8, "prompts");
-  const auto fifth = draw_length(spec, a, 5);
-  draw_length(spec, a, 6);
-  CHECK(draw_length(spec, a, 5) == fifth);
-  CHECK(draw_length(spec, b, 5) != fifth);
-  CHECK(draw_length(spec, c, 5) != fifth);
-  CHECK(draw_length(spec, a, 6) != fifth);
+  const Lengths lengths(spec, "prompt");
+  const auto fifth = lengths.draw(a, 5);
+  CHECK(lengths.draw(a, 5) == fifth);
+  CHECK(lengths.draw(b, 5) != fifth);
+  CHECK(lengths.draw(c, 5) != fifth);
+  CHECK(lengths.draw(a, 6) != fifth);
 }
 
 TEST_CASE("SplitMix64 gives its published values", "[workload]") {
@@ -36,8 +36,9 @@ TEST_CASE("lengths have the mean and the limits that were asked for", "[workload
     double sum = 0;
     least = 1'000'000'000;
     most = 0;
+    const Lengths lengths(spec, "prompt");
     for (int i = 0; i < n; ++i) {
-      const auto v = draw_length(spec, stream, i);
+      const auto v = lengths.draw(stream, i);
       sum += static_cast<double>(v);
       least = std::min(least, v);
       most = std::max(most, v);
@@ -64,15 +65,15 @@ TEST_CASE("lengths have the mean and the limits that were asked for", "[workload
   CHECK(most == 1000);
   LengthSpec fixed;
   fixed.mean = 17;
-  CHECK(draw_length(fixed, stream, 3) == 17);
+  CHECK(Lengths(fixed, "prompt").draw(stream, 3) == 17);
 }
 
 TEST_CASE("a length that cannot be drawn is an error", "[workload]") {
   LengthSpec spec;
   spec.mean = 0;
-  CHECK_THROWS_AS(workload::check_length(spec, "prompt"), InputError);
+  CHECK_THROWS_AS(Lengths(spec, "prompt"), InputError);
   spec.kind = LengthSpec::Kind::uniform;
   spec.low = 5;
   spec.high = 4;
-  CHECK_THROWS_AS(workload::check_length(spec, "prompt"), InputError);
+  CHECK_THROWS_AS(Lengths(spec, "prompt"), InputError);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
+#include <vector>
 
 #include "units/error.hpp"
 #include "workload/source.hpp"
@@ -24,7 +25,7 @@ class TraceFile {
   [[nodiscard]] std::unique_ptr<workload::Source> source(std::int64_t requests = 0) const {
     catalog::WorkloadSpec spec;
     spec.kind = catalog::WorkloadSpec::Kind::trace;
-    spec.trace = path_;
+    spec.trace.file = path_;
     spec.requests = requests;
     return workload::make_source(spec, 1);
   }
@@ -40,7 +41,6 @@ TEST_CASE("a trace is issued as it was recorded", "[workload]") {
       "# from a test\nrequest_id,arrival_s,prompt_tokens,output_tokens\n"
       "0,0.5,395,112\n1,0.75,1030,403\n");
   const auto source = file.source();
-  CHECK(source->total() == 2);
   const auto first = source->next_arrival();
   REQUIRE(first);
   CHECK(first->arrival == to_ticks(0.5));
@@ -48,22 +48,37 @@ TEST_CASE("a trace is issued as it was recorded", "[workload]") {
   CHECK(first->output_tokens == 112);
   CHECK(source->next_arrival()->id == 1);
   CHECK_FALSE(source->next_arrival());
-  CHECK(file.source(1)->total() == 1);
+  CHECK(source->total() == 2);
+  const auto one = file.source(1);
+  CHECK(one->next_arrival());
+  CHECK_FALSE(one->next_arrival());
+}
+
+// All of a trace; throws what reading it throws.
+static std::vector<workload::Request> all(const std::unique_ptr<workload::Source>& source) {
+  std::vector<workload::Request> out;
+  while (const auto r = source->next_arrival()) out.push_back(*r);
+  CHECK(source->total() == static_cast<std::int64_t>(out.size()));
+  return out;
 }
 
 TEST_CASE("a bad trace names file and line", "[workload]") {
   const std::string head = "arrival_s,prompt,output\n";
-  CHECK_THROWS_WITH(TraceFile(head + "0,5,5\n-1,5,5\n").source(), Contains(".csv:3:"));
-  CHECK_THROWS_WITH(TraceFile(head + "2,5,5\n1,5,5\n").source(), Contains(".csv:3:"));
-  CHECK_THROWS_WITH(TraceFile(head + "0,5.5,5\n").source(), Contains("whole number"));
-  CHECK_THROWS_WITH(TraceFile(head + "0,0,5\n").source(), Contains(".csv:2:"));
-  CHECK_THROWS_WITH(TraceFile(head + "0,5\n").source(), Contains(".csv:2:"));
-  CHECK_THROWS_WITH(TraceFile(head + "nan,5,5\n").source(), Contains(".csv:2:"));
-  CHECK_THROWS_WITH(TraceFile(head).source(), Contains("no request"));
-  CHECK_THROWS_WITH(TraceFile("when,prompt,output\n0,1,1\n").source(), Contains("arrival_s"));
-  CHECK_THROWS_WITH(TraceFile(head + "0,5,5\n").source(2), Contains("has 1 requests"));
+  const auto read = [&](const std::string& text, std::int64_t requests = 0) {
+    return all(TraceFile(text).source(requests));
+  };
+  CHECK_THROWS_WITH(read(head + "0,5,5\n-1,5,5\n"), Contains(".csv:3:"));
+  CHECK_THROWS_WITH(read(head + "2,5,5\n1,5,5\n"), Contains(".csv:3:"));
+  CHECK_THROWS_WITH(read(head + "0,5.5,5\n"), Contains("whole number"));
+  CHECK_THROWS_WITH(read(head + "0,-1,5\n"), Contains(".csv:2:"));
+  CHECK_THROWS_WITH(read(head + "0,5\n"), Contains(".csv:2:"));
+  CHECK_THROWS_WITH(read(head + "nan,5,5\n"), Contains(".csv:2:"));
+  CHECK_THROWS_WITH(read(head + "0,0,5\n"), Contains("no prompt tokens (first in line 2)"));
+  CHECK_THROWS_WITH(read(head), Contains("no request"));
+  CHECK_THROWS_WITH(read("when,prompt,output\n0,1,1\n"), Contains("no format"));
+  CHECK_THROWS_WITH(read(head + "0,5,5\n", 2), Contains("has 1 requests"));
   catalog::WorkloadSpec spec;
   spec.kind = catalog::WorkloadSpec::Kind::trace;
-  spec.trace = "/nowhere/trace.csv";
+  spec.trace.file = "/nowhere/trace.csv";
   CHECK_THROWS_AS(workload::make_source(spec, 1), InputError);
 }

@@ -1,0 +1,172 @@
+"""Every example of docs/workloads.md runs, describes itself, and means what the page says."""
+
+import csv
+import io
+import json
+import os
+
+EXAMPLES = ("load_closed_ramp_up", "load_bursty", "load_on_off", "load_daily", "load_ramp", "load_batch", "load_mix",
+            "load_trace_csv", "load_host_cache")
+
+FLAGS = ["--model", "llama-3.1-8b", "--gpu", "h100", "--weights", "bf16", "--isl", "2000", "--osl", "300"]
+
+
+def scenario(bench, name):
+    return os.path.join(bench.source, "scenarios", name + ".yaml")
+
+
+def summary(bench, name, *more):
+    return bench.json(0, "run", scenario(bench, name), *more).get("summary", {})
+
+
+def test_examples_run_and_describe(bench):
+    for name in EXAMPLES:
+        run = bench.json(0, "run", scenario(bench, name))
+        total = sum(run["summary"].get(key, 0) for key in ("completed", "rejected", "failed", "cancelled", "in_flight"))
+        bench.check(total > 0 and run["verdict"], f"{name}: {total} requests, verdict {run['verdict']!r}")
+        described = bench.json(0, "workload", "describe", scenario(bench, name))
+        bench.check(described["requests"] >= total, f"{name}: describes {described['requests']}, ran {total}")
+        mean = run["summary"]["total_input_tokens"] / run["summary"]["completed"]
+        bench.check(abs(described["prompt_tokens"]["mean"] / mean - 1) < 0.1, f"{name}: mean prompt {mean}")
+
+
+def test_resolved_scenarios_give_the_same(bench):
+    for name in ("load_mix", "load_daily", "load_trace_csv", "load_batch", "load_host_cache"):
+        bench.exits(0, "run", scenario(bench, name), "--output", name)
+        again = bench.json(0, "run", os.path.join(bench.folder, name, "scenario.resolved.yaml"))["summary"]
+        bench.check(again == summary(bench, name), f"{name}: the resolved scenario is the same")
+
+
+def test_leaps_do_not_matter(bench):
+    for name in ("load_on_off", "load_bursty", "load_mix", "load_host_cache"):
+        a, b = summary(bench, name), summary(bench, name, "--no-leap")
+        bench.check(a == b, f"{name}: with and without leaps: "
+                    f"{[(k, a.get(k), b.get(k)) for k in a if a.get(k) != b.get(k)][:4]}")
+
+
+def test_mix(bench):
+    run = bench.json(0, "run", scenario(bench, "load_mix"))
+    classes, tenants = run["classes"], run["tenants"]
+    bench.check(list(classes) == ["chat", "assistant", "jobs"], "classes in the order of the scenario")
+    bench.check(sum(c["requests"] for c in classes.values()) == 1500, "every request is of a class")
+    bench.check(list(tenants) == ["acme", "globex"], "two tenants")
+    good = sum(c["request_goodput"] for c in classes.values())
+    bench.check(abs(good - run["summary"]["request_goodput"]) < 1e-9, "goodput adds up to the joint one")
+    bench.check(classes["chat"]["p99_ttft_ms"] < classes["jobs"]["p99_ttft_ms"], "chat goes before jobs")
+    out, _ = bench.exits(0, "run", scenario(bench, "load_mix"))
+    bench.check("assistant" in out and "globex" in out and "queue" in out, "tables in the text")
+
+
+def test_stopped_runs(bench):
+    s = summary(bench, "load_on_off")
+    bench.check(s["duration"] >= 300 and s["duration"] < 305, f"stopped after 5 minutes: {s['duration']}")
+    precise = summary(bench, "load_bursty")
+    done = precise["completed"]
+    bench.check(100 < done < 20000, f"precision stops the run after {done} requests")
+    tighter = summary(bench, "load_bursty", "--precision", "5%")
+    bench.check(tighter["completed"] > done, "a tighter one later")
+    bench.check(tighter["mean_ttft_ms_ci95"] < 0.06 * tighter["mean_ttft_ms"], "and it is as precise as asked for")
+    bench.check(summary(bench, "load_ramp").get("saturated") == 1, "a ramp to 40 /s saturates one H100")
+
+
+def test_traces(bench):
+    points = bench.json(0, "compare", scenario(bench, "load_trace_mooncake"))["points"]
+    hits = {p["label"]: p["summary"]["prefix_cache_hit_rate"] for p in points}
+    bench.check(all(0.05 < hit < 0.9 for hit in hits.values()), f"prefixes are found again: {hits}")
+    bench.check(all(len(p["by_replica"]) == 4 for p in points), "four replicas each")
+    run = bench.json(0, "run", scenario(bench, "load_trace_csv"))
+    bench.check(any("no output tokens" in note for note in run["notes"]), f"rows left out are said: {run['notes']}")
+    path = os.path.join(bench.source, "scenarios", "data", "chats_mooncake.jsonl")
+    described = bench.json(0, "workload", "describe", path)
+    bench.check(described["requests"] == 400 and described["prefix_share"] > 0.3, "a trace describes itself")
+    bench.exits(0, "workload", "describe", path, "--plot", "plot.csv")
+    rows = list(csv.DictReader(io.StringIO(bench.read("plot.csv").decode())))
+    bench.check({r["series"] for r in rows} == {"rate", "prompt_cdf", "output_cdf"}, "three series to plot")
+    bench.check(float([r for r in rows if r["series"] == "output_cdf"][-1]["y"]) == 1, "a distribution ends at 1")
+
+
+def test_spread(bench):
+    fixed = bench.json(0, "run", *FLAGS, "--concurrency", "32")
+    spread = bench.json(0, "run", *FLAGS, "--concurrency", "32", "--spread", "20%")
+    bench.check(any("lockstep" in note for note in fixed["notes"]), "fixed lengths in a closed loop: a note")
+    bench.check(not spread["notes"], "none when they are spread")
+    bench.check(spread["summary"]["mean_ttft_ms"] < 0.7 * fixed["summary"]["mean_ttft_ms"],
+                "spread lengths have the shorter TTFT")
+    out, _ = bench.exits(0, "run", *FLAGS, "--concurrency", "32", "--range-ratio", "0.2", "--print-scenario")
+    bench.check("range_ratio" in out and "ratio: 0.2" in out, out)
+    text, _ = bench.exits(0, "run", *FLAGS, "--concurrency", "32", "--print-scenario")
+    bench.write("fixed.yaml", text)
+    again = bench.json(0, "run", "fixed.yaml", "--spread", "20%")
+    bench.check(again["summary"] == spread["summary"], "beside a scenario --spread means the same")
+    bench.exits(2, "run", scenario(bench, "load_mix"), "--spread", "0.2")
+    limited = bench.json(0, "run", *FLAGS, "--concurrency", "8", "--request-rate", "2", "--num-prompts", "100")
+    bench.check(limited["summary"]["duration"] > 40, "a closed loop released at a rate")
+
+
+def test_chrome_trace(bench):
+    bench.exits(0, "run", scenario(bench, "load_batch"), "--trace", "trace.json")
+    events = json.loads(bench.read("trace.json"))["traceEvents"]
+    phases = {e["ph"] for e in events}
+    bench.check(phases == {"M", "X", "C", "b", "e"}, f"metadata, steps, counters and requests: {phases}")
+    bench.check(sum(e["ph"] == "b" for e in events) == sum(e["ph"] == "e" for e in events), "what begins ends")
+    ends = [e["ts"] + e["dur"] for e in events if e["ph"] == "X"]
+    bench.check(len(ends) > 10, "steps")
+
+
+def test_summary_file(bench):
+    bench.exits(0, "run", scenario(bench, "load_mix"), "--output", "mix")
+    written = json.loads(bench.read("mix", "summary.json"))
+    for key in ("verdict", "classes", "tenants", "timeline"):
+        bench.check(key in written, f"summary.json has {key}")
+    bench.check(len(written["timeline"]["start_s"]) == 100, "100 parts")
+    queue, prefill = written["mean_ttft_queue_ms"], written["mean_ttft_prefill_ms"]
+    bench.check(abs(queue + prefill - written["mean_ttft_ms"]) < 1e-6 * written["mean_ttft_ms"], "TTFT is split whole")
+
+
+def test_bad_workloads(bench):
+    def refused(workload, *says, flags=()):
+        bench.write("bad.yaml", "model: llama-3.1-8b\nreplica: {gpu: h100}\nengine: vllm\nworkload:\n" + workload)
+        _, err = bench.exits(2, "run", "bad.yaml", *flags)
+        for what in says:
+            bench.check(what in err, f"{workload!r} says {what!r}: {err[:300]!r}")
+
+    lengths = "prompt: 10 tokens, output: 10 tokens"
+    refused("  open: {rate: 1 /s, process: weibull, %s}\n  requests: 5\n" % lengths, "bad.yaml:5:", "poisson, gamma")
+    refused("  open: {rate: 1 /s, process: gamma, %s}\n  requests: 5\n" % lengths, "burstiness")
+    refused("  open: {rate: 1 /s, ramp: {strategy: linear, from: 1 /s, to: 2 /s}, %s}\n  requests: 5\n" % lengths,
+            "'rate'")
+    refused("  open: {rate: 1 /s, on_off: {on: 1 s, off: 1 s}, daily: {curve: [1, 2]}, %s}\n  requests: 5\n" % lengths,
+            "at most one")
+    refused("  open: {rate: 1 /s, spikes: [{at: 5 s, duration: 9 s, factor: 2}, {at: 6 s, duration: 1 s, factor: 2}], "
+            "%s}\n  requests: 5\n" % lengths, "before the spike above")
+    refused("  open: {rate: 1 /s, prompt: {zipf: {low: 1 token, high: 1e9 tokens, exponent: 1}}, output: 1 token}\n"
+            "  requests: 5\n", "1,000,000")
+    refused("  open: {rate: 1 /s, prompt: {csv: {file: none.csv, column: x}}, output: 1 token}\n  requests: 5\n",
+            "no file")
+    refused("  open: {rate: 1 /s}\n  classes: {a: {share: 0, %s}}\n  requests: 5\n" % lengths, "share above 0")
+    refused("  open: {rate: 1 /s}\n  classes: {a: {share: 1, colour: red, %s}}\n  requests: 5\n" % lengths, "colour")
+    refused("  trace: {file: bad.yaml, format: parquet}\n", "unknown format", "mooncake")
+    bench.write("empty.csv", "arrival_s,prompt,output\n")
+    refused("  trace: {file: empty.csv}\n", "no request")
+    bench.write("late.csv", "arrival_s,prompt,output\n5,1,1\n4,1,1\n")
+    refused("  trace: {file: late.csv}\n", "late.csv:3:", "sort")
+    bench.write("long.csv", "arrival_s,prompt,output\n" + "0,100000,100\n" * 60000)
+    before = bench.processor_time()
+    refused("  trace: {file: long.csv, speed: 0}\n", "speed")
+    bench.check(bench.processor_time() - before < 5 * bench.slowness, "refused at once")
+    bench.exits(2, "workload")
+    bench.exits(2, "workload", "describe")
+    bench.exits(2, "workload", "describe", "nothing-there")
+    bench.exits(2, "workload", "describe", "late.csv", "--trace-format", "azure")
+
+
+def test_long_traces_meet_the_size_guard(bench):
+    with open(bench.path("huge.csv"), "w", encoding="ascii") as out:
+        out.write("arrival_s,prompt,output\n")
+        line = "1,120000,1\n" * 10000
+        for _ in range(20):
+            out.write(line)
+    bench.write("huge.yaml", "model: llama-3.1-8b\nreplica: {gpu: h100}\nengine: {profile: vllm, "
+                "max_num_batched_tokens: 64, max_num_seqs: 8}\nworkload:\n  trace: {file: huge.csv}\n")
+    _, err = bench.exits(2, "run", "huge.yaml")
+    bench.check("too large to simulate" in err and "workload.requests" in err, err[:300])
