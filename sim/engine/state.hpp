@@ -136,7 +136,7 @@ class State {
   std::int64_t partial_tokens = 0;  // computed tokens of partials
   std::int64_t running = 0;
   std::int64_t caught_up = 0;  // steps of the epoch beyond its first whose blocks are taken already
-  Ticks loading = 0;  // of what this step's admissions found in the tiers behind the pool
+  Ticks loading = 0;           // of what this step's admissions found in the tiers behind the pool
   Slot oldest = -1, newest = -1;  // running list
 };
 

@@ -48,8 +48,8 @@ class RequestSums {
   double input = 0, output = 0;    // tokens of completed ones
   Distribution ttft, tpot, e2el;
   Distribution queue, prefill;  // the parts of TTFT
-  Ticks decode_time = 0;  // after the first token, of those in the latencies
-  std::int64_t gaps = 0;  // between their tokens
+  Ticks decode_time = 0;        // after the first token, of those in the latencies
+  std::int64_t gaps = 0;        // between their tokens
 
  private:
   Objectives objectives_;
