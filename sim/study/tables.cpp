@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "metrics/atomic_write.hpp"
 #include "metrics/chrome_trace.hpp"
 #include "metrics/steady.hpp"
@@ -52,6 +54,12 @@ void add_tables(const catalog::Scenario& s, const metrics::RunResult& result,
     point.notes.emplace_back(
         "all prompts and answers are equally long: users stay in lockstep and TTFT is misread; "
         "--spread 0.2 spreads the lengths");
+  }
+  if (s.router == "session-affinity" &&
+      std::none_of(result.requests.begin(), result.requests.end(),
+                   [](const metrics::RequestRecord& r) { return r.user >= 0; })) {
+    point.notes.emplace_back(
+        "no request names a user: session-affinity sends each where least-outstanding would");
   }
   if (s.workload.classes.size() > 1) {
     point.classes = metrics::by_class(result, grouping);
