@@ -313,7 +313,7 @@ void Driver::left(RequestId id, Ticks at) {
   r.finish = at;
   if (r.first_token > at) r.first_token = -1;
   r.outcome = timed_out ? metrics::Outcome::failed : metrics::Outcome::cancelled;
-  r.reason = timed_out ? "timeout" : "cancelled by its client";
+  r.reason = timed_out ? metrics::timed_out : "cancelled by its client";
   ended(id, at, false);
 }
 

@@ -18,6 +18,9 @@ namespace servegrid::metrics {
 /// Rejected: refused on arrival. Failed: a timeout or a fault. Cancelled: its client went away.
 enum class Outcome : std::uint8_t { completed, rejected, failed, cancelled, in_flight };
 
+/// Why a request failed whose client had a timeout.
+inline constexpr const char* timed_out = "timeout";
+
 struct RequestRecord {
   std::int64_t id = -1;
   std::int64_t user = -1;

@@ -131,6 +131,14 @@ std::vector<bool> measured(const RunResult& result, const Warmup& warmup) {
 }
 
 Verdict verdict_of(const RunResult& result, std::int64_t users, double mean_waiting) {
+  // Clients who leave bound the queue: that it does not grow says nothing then.
+  const auto gave_up = std::count_if(
+      result.requests.begin(), result.requests.end(),
+      [](const RequestRecord& r) { return r.outcome == Outcome::failed && r.reason == timed_out; });
+  if (100 * gave_up > static_cast<std::int64_t>(result.requests.size())) {
+    return {true, fmt::format("saturated: {} of {} clients gave up waiting", gave_up,
+                              result.requests.size())};
+  }
   if (users > 0) {
     // The threshold of `compare`: one user in ten waits for the engine.
     if (mean_waiting <= 0.1 * static_cast<double>(users)) return {false, "keeps up"};

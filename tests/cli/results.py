@@ -29,6 +29,20 @@ def test_run_from_flags(bench):
     bench.check(len(header.split(",")) == len(values.split(",")), "CSV")
 
 
+def test_every_scenario_of_the_catalogue_runs(bench):
+    folder = os.path.join(bench.source, "scenarios")
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    bench.check(len(names) >= 27, f"{len(names)} scenarios")
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            swept = "\nsweep:" in file.read()
+        result = bench.json(0, "compare" if swept else "run", os.path.join(folder, name))
+        for point in result["points"] if swept else [result]:
+            summary = point.get("summary", {})
+            ended = sum(summary.get(k, 0) for k in ("completed", "failed", "rejected", "cancelled", "in_flight"))
+            bench.check(point.get("reason") or ended > 0, f"{name}: {point.get('label')} runs or says why not")
+
+
 def test_flags_are_the_scenario(bench):
     text, _ = bench.exits(0, "run", *FLAGS, "--print-scenario")
     bench.write("printed.yaml", text)

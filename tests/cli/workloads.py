@@ -6,7 +6,7 @@ import json
 import os
 
 EXAMPLES = ("load_closed_ramp_up", "load_bursty", "load_on_off", "load_daily", "load_ramp", "load_batch", "load_mix",
-            "load_trace_csv", "load_host_cache")
+            "load_trace_csv", "load_host_cache", "load_impatient")
 
 FLAGS = ["--model", "llama-3.1-8b", "--gpu", "h100", "--weights", "bf16", "--isl", "2000", "--osl", "300"]
 
@@ -55,6 +55,22 @@ def test_mix(bench):
     bench.check(classes["chat"]["p99_ttft_ms"] < classes["jobs"]["p99_ttft_ms"], "chat goes before jobs")
     out, _ = bench.exits(0, "run", scenario(bench, "load_mix"))
     bench.check("assistant" in out and "globex" in out and "queue" in out, "tables in the text")
+
+
+def test_clients_who_give_up(bench):
+    run = bench.json(0, "run", scenario(bench, "load_impatient"), "--output", "impatient")
+    failed = run["summary"]["failed"]
+    bench.check(run["summary"]["completed"] + failed == 5000 and failed > 1000, f"{failed} of 5000 gave up")
+    bench.check(run["verdict"] == f"saturated: {failed:.0f} of 5000 clients gave up waiting", run["verdict"])
+    rows = list(csv.DictReader(io.StringIO(bench.read("impatient", "requests.csv").decode())))
+    waits = {round(float(r["finish_s"]) - float(r["arrival_s"]), 6) for r in rows if r["outcome"] == "failed"}
+    bench.check(waits == {20.0}, f"each after exactly its 20 s: {sorted(waits)[:5]}")
+    def lost(begin, end):
+        part = [r["outcome"] == "failed" for r in rows if begin <= float(r["arrival_s"]) < end]
+        return sum(part) / len(part)
+    bench.check(lost(0, 110) == 0, "nobody leaves before the rush")
+    bench.check(lost(160, 240) > 0.95, "in the rush nearly all do, although the server could answer half of them")
+    bench.check(lost(260, 320) < 0.05, "half a minute later it is over")
 
 
 def test_stopped_runs(bench):

@@ -61,3 +61,23 @@ TEST_CASE("closed loop with think time: the interactive response time law", "[cl
   const double throughput = 20000 / to_seconds(result.end);
   CHECK(throughput * (response + 3) == Approx(20).epsilon(0.02));
 }
+
+TEST_CASE("a faster GPU ends no request later, where requests do not share it", "[cluster]") {
+  // One at a time in order of arrival: each begins at the later of its arrival and the end of the
+  // one before it, so shorter services end all of them earlier (Lindley's recursion). Batches have
+  // no such law: who joins whom changes with the times.
+  catalog::Scenario s = toy::scenario(Kind::open);
+  s.knobs.max_num_seqs = 1;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    s.seed = seed;
+    s.workload.rate = 0.2 + 0.05 * static_cast<double>(seed);
+    const auto slow = cluster::simulate(s, toy::Steps(0.01, 2e-6), 1000, 0);
+    const auto fast = cluster::simulate(s, toy::Steps(0.008, 1e-6), 1000, 0);
+    REQUIRE(slow.requests.size() == fast.requests.size());
+    for (std::size_t i = 0; i < slow.requests.size(); ++i) {
+      REQUIRE(fast.requests[i].arrival == slow.requests[i].arrival);
+      REQUIRE(fast.requests[i].finish < slow.requests[i].finish);
+      REQUIRE(fast.requests[i].first_token < slow.requests[i].first_token);
+    }
+  }
+}

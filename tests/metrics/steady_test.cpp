@@ -96,6 +96,23 @@ TEST_CASE("an open loop is saturated when its queue grows", "[metrics]") {
   CHECK(verdict_of(steady, 50, 5.1).saturated);
 }
 
+TEST_CASE("a queue that clients leave does not grow, and does not keep up", "[metrics]") {
+  RunResult result;
+  for (int i = 0; i < 1000; ++i) {
+    result.requests.push_back(completed(i, i, i + 1, i + 20));
+    if (i % 50 == 0) {
+      result.requests.back().outcome = Outcome::failed;
+      result.requests.back().reason = timed_out;
+    }
+  }
+  const Verdict v = verdict_of(result, 0, 0);
+  CHECK(v.saturated);
+  CHECK(v.text == "saturated: 20 of 1000 clients gave up waiting");
+  // A GPU that is lost is not a queue.
+  for (RequestRecord& r : result.requests) r.reason = r.reason.empty() ? "" : "lost";
+  CHECK_FALSE(verdict_of(result, 0, 0).saturated);
+}
+
 TEST_CASE("a run is precise when both means are known", "[metrics]") {
   RunResult result;
   const auto spread = noise(2000, 10, 3);
