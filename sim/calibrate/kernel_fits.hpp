@@ -62,7 +62,7 @@ std::vector<KernelFit> fit_file(const GpuBase& gpu, const KernelFile& file);
 /// Seconds that a fit predicts for a row.
 double predict(const GpuBase& gpu, const KernelFit& fit, const KernelRow& row);
 
-inline constexpr std::size_t min_rows = 40;
+inline constexpr std::size_t min_rows = 20;
 inline constexpr std::size_t min_all_reduce_rows = 8;
 
 ErrorStatistics statistics(std::vector<double> absolute_errors);

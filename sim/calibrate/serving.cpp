@@ -61,18 +61,11 @@ std::vector<std::string> models_of(const Rows& rows) {
   return {models.begin(), models.end()};
 }
 
-// From the default, from what the fit file holds, and, where R is an interval of whole steps that
-// arrivals wait for (no gradient leads there), from several intervals; the best one.
+// From the default and from what the fit file holds; the better one.
 catalog::ServingCosts fit_stack(const Rows& rows, unsigned threads) {
   std::vector<catalog::ServingCosts> starts(1);
   if (rows.front()->steps->costs().origin == "fitted") {
     starts.push_back(rows.front()->steps->costs());
-  }
-  if (rows.front()->scenario.engine.policy == catalog::Policy::sglang) {
-    for (const double steps : {10.0, 30.0, 60.0}) {
-      starts.emplace_back();
-      starts.back().first_token_steps = steps;
-    }
   }
   validate::FitOptions options;
   options.threads = threads;
@@ -94,7 +87,6 @@ void set_bands(const Rows& rows, const std::vector<std::string>& models, unsigne
     for (const std::string& model : models) {
       validate::FitOptions options;
       options.threads = threads;
-      options.iterations = 5;
       options.leave_out_model = model;
       validate::fit_serving(rows, catalog::ServingCosts{}, options);
       add_errors(rows, model, threads, errors);

@@ -27,9 +27,8 @@ struct ServingCosts {
   double prefill_per_layer = 80e-6;  // tlp [s]
   double prefill_factor = 1.05;      // pf
   double first_token = 15e-3;        // TTFT0 [s]
-  double routing_skew = 0.66;        // s
-  double first_token_steps =
-      3;  // R: steps added to TTFT (vLLM, TensorRT-LLM) or arrival polling interval (SGLang)
+  double routing_skew = 0.4;  // s: shape of the experts' popularity, small = few are popular
+  double first_token_steps = 3;  // R: steps added to TTFT
   // Half-width of the 90 % interval, relative (0.2: within 20 %), from runs left out of the fit;
   // unfitted ones are wide.
   double tpot_band = 0.5, ttft_band = 1.0;
@@ -78,7 +77,12 @@ struct Knobs {
   std::int64_t stream_interval = 1;
   AllToAll all_to_all = AllToAll::automatic;  // all2all_backend; moe_a2a_backend and deepep_mode
   RankBalance rank_balance = RankBalance::least_loaded;  // SGLang: load_balance_method
-  std::vector<std::int64_t> graph_sizes;                 // CUDA-graph batch sizes; empty = none
+  std::int64_t scheduler_recv_interval = 1;  // SGLang: steps between looks at arrivals
+  // TensorRT-LLM: prompts wait so many steps for more of them, up to this share of max_num_tokens.
+  std::int64_t batch_wait_timeout_iters = 0;
+  double batch_wait_max_tokens_ratio = 0;
+  std::string moe_backend = "auto";  // kernel of the experts; auto = the one measured most
+  std::vector<std::int64_t> graph_sizes;  // CUDA-graph batch sizes; empty = none
 };
 
 struct EngineProfile {

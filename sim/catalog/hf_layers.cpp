@@ -53,7 +53,11 @@ std::string softmax(const ConfigObject& c, const Heads& h, std::int64_t window) 
   if (h.v_dim > 0 && h.v_dim != h.dim) out += fmt::format(", v_head_dim: {}", h.v_dim);
   const bool by_type = starts(type, "qwen3") || starts(type, "gemma3") || starts(type, "gemma4");
   // Llama 4 norms queries and keys without weights.
-  if (c.flag("use_qk_norm", by_type) && !starts(type, "llama4")) out += ", qk_norm: true";
+  if (c.flag("use_qk_norm", by_type) && !starts(type, "llama4")) {
+    out += ", qk_norm: true";
+    // MiniMax M2: one norm a layer, over all heads.
+    if (c.text("qk_norm_type") == "per_layer") out += ", qk_norm_across_heads: true";
+  }
   if (c.flag("attention_bias", starts(type, "qwen2")) || c.flag("use_qkv_bias") ||
       c.flag("qkv_bias")) {
     out += ", qkv_bias: true";

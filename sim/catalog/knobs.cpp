@@ -90,6 +90,13 @@ Knob capacity_policy() {
           }};
 }
 
+// Kernels that the calibration data name; any other would be ignored.
+Knob moe_backend(const char* name) {
+  static const std::vector<std::string> known = {"auto", "triton", "marlin", "cutlass", "trtllm"};
+  return {name, [](const Value& v, Knobs& k) { k.moe_backend = known[choice(v, known)]; },
+          [](const Knobs& k) { return k.moe_backend; }};
+}
+
 Knob conservativeness() {
   return {"schedule_conservativeness",
           [](const Value& v, Knobs& k) { k.schedule_conservativeness = v.number(0, 100); },
@@ -176,6 +183,7 @@ const std::vector<Knob>& vllm_knobs() {
       flag("async_scheduling", &Knobs::async_scheduling),
       either("scheduling_policy", "fcfs", "priority", &Knobs::by_priority),
       all2all_backend(),
+      moe_backend("moe_backend"),
       graphs("cudagraph_capture_sizes"),
   };
   return knobs;
@@ -199,6 +207,8 @@ const std::vector<Knob>& sglang_knobs() {
       moe_a2a_backend(),
       deepep_mode(),
       load_balance_method(),
+      whole("scheduler_recv_interval", &Knobs::scheduler_recv_interval, 1, 1'000'000),
+      moe_backend("moe_runner_backend"),
       graphs("cuda_graph_bs"),
   };
   return knobs;
@@ -216,6 +226,9 @@ const std::vector<Knob>& trtllm_knobs() {
       kv_cache(),
       capacity_policy(),
       whole("stream_interval", &Knobs::stream_interval, 1, 1'000'000),
+      whole("batch_wait_timeout_iters", &Knobs::batch_wait_timeout_iters, 0, 1'000'000),
+      ratio("batch_wait_max_tokens_ratio", &Knobs::batch_wait_max_tokens_ratio, 0),
+      moe_backend("moe_backend"),
       graphs("cuda_graph_batch_sizes"),
   };
   return knobs;

@@ -42,6 +42,10 @@ void load_full(const Value& v, Attention& a) {
   a.head_dim = small(v.at("head_dim"));
   optional_int(v, "v_head_dim", a.v_head_dim);
   optional_bool(v, "qk_norm", a.qk_norm);
+  optional_bool(v, "qk_norm_across_heads", a.qk_norm_across_heads);
+  if (a.qk_norm_across_heads && !a.qk_norm) {
+    throw v.at("qk_norm_across_heads").error("needs qk_norm: true");
+  }
   optional_bool(v, "qkv_bias", a.qkv_bias);
   optional_bool(v, "output_gate", a.output_gate);
   load_sparse(v, a);

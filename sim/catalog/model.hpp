@@ -20,6 +20,7 @@ struct Attention {
   int v_head_dim = 0;       // 0 = head_dim
   std::int64_t window = 0;  // tokens, kind window
   bool qk_norm = false;
+  bool qk_norm_across_heads = false;  // over all heads together: TP has to reduce it
   bool qkv_bias = false;
   bool output_gate = false;
   // MLA

@@ -64,12 +64,15 @@ bool MixedPolicy::preempt_tail(State& state, Ticks now) {
 void MixedPolicy::run_waiting(State& state, Ticks now, Plan& plan) {
   std::int64_t budget = budget_ - rows_ * state.decodes.size();
   for (const Chunk& c : plan.chunks) budget -= c.tokens;
+  bool first = true;
   while (!state.waiting.empty() && state.running < max_sequences_ && budget > 0) {
     const Slot slot = state.waiting.front();
     const Sequence& s = state[slot];
     const PrefixCache::Match match = state.match(s);
     const std::int64_t tokens = chunk_of(s.tokens() - state.known(s, match), budget);
     if (tokens <= 0 || !fits(state, s, match, tokens, state.pool.free())) return;
+    if (first && holds_back(state)) return;
+    first = false;
     state.waiting.pop_front();
     state.admit(slot, match, now);
     joined(state, slot);

@@ -21,6 +21,9 @@ class MixedPolicy : public Policy {
   [[nodiscard]] virtual bool fits(const State& state, const Sequence& s,
                                   const PrefixCache::Match& match, std::int64_t chunk,
                                   std::int64_t free) const = 0;
+  /// Whether nobody is to be admitted in this step although the first in the queue fits. Asked
+  /// once a step.
+  [[nodiscard]] virtual bool holds_back(const State& /*state*/) { return false; }
   /// Whether `fits` may turn true while only decode steps pass.
   [[nodiscard]] virtual bool may_fit_later() const { return false; }
 

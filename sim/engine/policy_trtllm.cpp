@@ -13,7 +13,10 @@ class TrtllmPolicy final : public MixedPolicy {
   explicit TrtllmPolicy(const ReplicaConfig& config)
       : MixedPolicy(config, config.knobs.max_num_batched_tokens, config.knobs.max_num_seqs),
         no_evict_(config.knobs.guaranteed_no_evict),
-        overshoot_(config.pace.overshoot()) {}
+        overshoot_(config.pace.overshoot()),
+        wait_steps_(config.knobs.batch_wait_timeout_iters),
+        wait_tokens_(static_cast<std::int64_t>(config.knobs.batch_wait_max_tokens_ratio *
+                                               static_cast<double>(budget_))) {}
 
   [[nodiscard]] std::string refusal(const workload::Request& r) const override {
     // A paused sequence computes what it has generated again.
@@ -42,6 +45,23 @@ class TrtllmPolicy final : public MixedPolicy {
   }
 
  protected:
+  // Prompts wait for more of them, for at most so many steps and only while others decode
+  // (batch_wait_timeout_iters, batch_wait_max_tokens_ratio in _torch/pyexecutor/py_executor.py).
+  [[nodiscard]] bool holds_back(const State& state) override {
+    if (wait_steps_ == 0 || state.decodes.size() == 0) return false;
+    std::int64_t tokens = state.decodes.size();
+    for (auto slot = state.waiting.begin(); slot != state.waiting.end() && tokens < wait_tokens_;
+         ++slot) {
+      tokens += state[*slot].tokens();
+    }
+    if (waited_ < wait_steps_ && tokens < wait_tokens_) {
+      ++waited_;
+      return true;
+    }
+    waited_ = 0;
+    return false;
+  }
+
   // GUARANTEED_NO_EVICT admits only what can run to its end beside what is running: no sequence is
   // ever paused. Blocks found in the cache and held by another are counted for both, as there.
   // MAX_UTILIZATION admits what fits now and pauses the last started when it no longer does.
@@ -58,7 +78,8 @@ class TrtllmPolicy final : public MixedPolicy {
   }
   const bool no_evict_;
   const std::int64_t overshoot_;  // of drafts
-  std::int64_t committed_ = 0;
+  const std::int64_t wait_steps_, wait_tokens_;
+  std::int64_t committed_ = 0, waited_ = 0;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ void check(const ReplicaConfig& c, const roofline::StepTimes& steps) {
   require(c.knobs.long_prefill_token_threshold >= 0,
           "long_prefill_token_threshold must not be negative");
   require(c.knobs.stream_interval >= 1, "stream_interval must be at least 1");
+  require(c.knobs.scheduler_recv_interval >= 1, "scheduler_recv_interval must be at least 1");
   require(c.knobs.watermark >= 0 && c.knobs.watermark < 1, "watermark must be in [0, 1)");
   require(steps.windows().size() < roofline::max_context_classes, "too many sliding windows");
   if (c.policy == catalog::Policy::sglang) {
@@ -64,7 +65,7 @@ ReplicaConfig of_rank(ReplicaConfig config) {
 struct Replica::Impl {
   Impl(const ReplicaConfig& config, const roofline::StepTimes& steps, Listener& listener)
       : config_(config), listener_(listener) {
-    clock_.poll = std::max<std::int64_t>(1, steps.arrival_poll_steps());
+    clock_.poll = config.knobs.scheduler_recv_interval;
     for (int i = 0; i < config.ranks; ++i) {
       ranks_.push_back(std::make_unique<Rank>(of_rank(config), steps, listener));
     }

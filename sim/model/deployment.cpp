@@ -191,6 +191,7 @@ Deployment deployment_of(const catalog::Scenario& scenario) {
   d.engine_version = scenario.engine.version;
   d.graph_sizes = scenario.knobs.graph_sizes;
   d.graphs_hold_prefill = scenario.engine.policy == catalog::Policy::vllm_v1;
+  d.moe_backend = scenario.knobs.moe_backend;
   return d;
 }
 

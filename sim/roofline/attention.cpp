@@ -88,7 +88,7 @@ void Compiler::full(const catalog::Attention& a, double count) {
 
   elementwise(4 * heads * qk, count);
   floors(gqa_kernels + (a.qk_norm ? qk_norm_kernels : 0) +
-             (qk_norm_across_heads() && tp_ > 1 ? qk_norm_across_heads_kernels : 0) +
+             (a.qk_norm_across_heads && tp_ > 1 ? qk_norm_across_heads_kernels : 0) +
              (p.quantises ? projection_quantisation_kernels : 0),
          count);
 }

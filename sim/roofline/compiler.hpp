@@ -36,7 +36,6 @@ class Compiler {
   void floors(double kernels, double count);
   [[nodiscard]] Precision precision(const std::string& part) const;
   [[nodiscard]] int context_class(std::int64_t window) const;
-  [[nodiscard]] bool qk_norm_across_heads() const;
 
   const model::Deployment& d_;
   Kernels kernels_;

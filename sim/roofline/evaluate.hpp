@@ -50,7 +50,7 @@ inline const Label& layer_label() {
   return l;
 }
 inline const Label& launch_label() {
-  static const Label l{"prefill_launch", "", "serving costs: tlp a layer"};
+  static const Label l{"prefill_launch", "", "serving costs: tlp for 14 kernels"};
   return l;
 }
 inline const Label& host_label() {
@@ -158,11 +158,9 @@ void emit_experts(const Table& t, const catalog::ServingCosts& c, const Shape& s
                   Sink&& sink) {
   for (const auto& e : t.moes) {
     const double pairs = s.group_tokens * e.pairs_per_token * t.imbalance;
-    // Distinct experts expected for s T random tokens (s < 1: skewed routing), never more than
-    // pairs.
-    const double random =
-        e.local_experts * -std::expm1(c.routing_skew * s.group_tokens * e.log_untouched);
-    const double touched = std::min({random, pairs, e.local_experts});
+    const double touched =
+        std::min(pairs, e.local_experts * (1 - untouched_share(e.used_share, c.routing_skew,
+                                                               s.group_tokens)));
     const double weights = touched * e.matrices * e.hidden * e.inter * e.weight_bytes;
     const double moved = pairs * (4 * e.hidden + 2 * e.matrices * e.inter);
     const double flops = 2 * e.matrices * e.hidden * e.inter * pairs;
@@ -229,8 +227,11 @@ void emit_fixed(const Table& t, const catalog::ServingCosts& c, const Shape& s, 
              Bound::latency);
   }
   if (t.draft) return;
-  if (s.holds_prefill)
-    constant(launch_label(), t.layers, t.layers * c.prefill_per_layer, Bound::host);
+  if (s.holds_prefill) {
+    constexpr double kernels_of_a_layer = 14;  // tlp is for so many
+    constant(launch_label(), t.kernels, t.kernels / kernels_of_a_layer * c.prefill_per_layer,
+             Bound::host);
+  }
   constant(host_label(), 1, t.pp * c.per_step + c.per_sequence * s.host_sequences, Bound::host);
 }
 

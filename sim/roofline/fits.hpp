@@ -3,7 +3,6 @@
 // relative's file, and last the fractions of the data sheet in the profile.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +54,13 @@ struct ChosenFit {
   std::string source;
 };
 
+/// Which of several kernels.
+struct KernelWanted {
+  int gpus = 0;         // all_reduce
+  bool gated = true;    // experts with a gate
+  std::string backend;  // part of the kernel's name; empty = any
+};
+
 /// The fits a (GPU, engine) uses.
 class Fits {
  public:
@@ -64,9 +70,9 @@ class Fits {
 
   /// First of `dtypes` (in order of preference) that this engine, else another one, has measured;
   /// of several kernels the one with most rows (an MoE kernel named "nongated" only for experts
-  /// without a gate).
+  /// without a gate). A backend that was not measured: the usual kernel, labelled inherited.
   [[nodiscard]] ChosenFit find(const std::string& op, const std::vector<std::string>& dtypes,
-                               int gpus = 0, bool gated = true) const;
+                               const KernelWanted& wanted = {}) const;
   [[nodiscard]] catalog::ServingCosts costs() const;
   [[nodiscard]] bool inherited() const { return inherited_; }
   /// Bandwidth [B/s] and peak [FLOP/s] that the fractions apply to: of the fit file, scaled when
@@ -75,19 +81,16 @@ class Fits {
   [[nodiscard]] double peak(catalog::Format compute) const;
 
  private:
-  [[nodiscard]] const FitFile& relative() const;
   [[nodiscard]] ChosenFit chosen(const KernelFit& fit, const std::string& gpu,
                                  bool inherited) const;
-  [[nodiscard]] static const KernelFit* best(const FitFile& file, const std::string& engine,
-                                             const std::string& op, const std::string& dtype,
-                                             int gpus, bool gated);
+  [[nodiscard]] const KernelFit* best(const std::string& engine, const std::string& op,
+                                      const std::string& dtype, const KernelWanted& wanted) const;
   [[nodiscard]] bool overridden(const std::string& path) const;
   [[nodiscard]] std::vector<std::string> engines_for(const std::string& op,
                                                      const std::string& dtype) const;
   const catalog::Gpu* gpu_;
   std::string engine_;
   FitFile file_;
-  mutable std::optional<FitFile> relative_;  // read when first asked for; not thread-safe
   bool present_ = false, inherited_ = false;
 };
 

@@ -3,6 +3,8 @@
 // docs/calibration.md.
 #pragma once
 
+#include <math.h>  // lgamma_r: std::lgamma writes a global
+
 #include <algorithm>
 #include <cmath>
 
@@ -171,6 +173,18 @@ inline double moe_seconds(const MoeFit& f, const KernelBase& base, double tokens
       2 * matrices * hidden * inter * (tokens + f.pad * touched) / (base.peak * f.ec);
   const double activations = tokens * (4 * hidden + 2 * matrices * inter);
   return p_norm(memory, compute, 3) + activations / (base.bandwidth * f.ea);
+}
+
+/// Share of the experts that `tokens` tokens leave untouched. A token uses an expert with a
+/// probability that varies between experts as Beta(shape, ..) with mean `used`: few are popular
+/// when `shape` is small, all alike when it is large. Exact for one token whatever the shape.
+inline double untouched_share(double used, double shape, double tokens) {
+  if (tokens <= 0) return 1;
+  if (used >= 1) return 0;
+  const double other = shape * (1 - used) / used;
+  int sign = 0;
+  return std::exp(::lgamma_r(other + tokens, &sign) - ::lgamma_r(other, &sign) +
+                  ::lgamma_r(shape + other, &sign) - ::lgamma_r(shape + other + tokens, &sign));
 }
 
 /// All-reduce of `bytes` in the group: the better of a one-shot and a two-shot algorithm.

@@ -24,8 +24,8 @@ double micro(double seconds) {
 }  // namespace
 
 ChosenFit Kernels::choose(const std::string& op, const std::vector<std::string>& dtypes,
-                          bool gated) {
-  ChosenFit c = fits_.find(op, dtypes, 0, gated);
+                          const KernelWanted& wanted) {
+  ChosenFit c = fits_.find(op, dtypes, wanted);
   trust_ = std::max(trust_, c.trust);
   return c;
 }
@@ -55,7 +55,8 @@ Kernel<GemmFit> Kernels::gemm(const Precision& p) {
 }
 
 Kernel<MoeFit> Kernels::moe(const Precision& p, bool gated) {
-  const auto c = choose("moe", p.moe_dtypes, gated);
+  const std::string backend = d_.moe_backend == "auto" ? std::string() : d_.moe_backend;
+  const auto c = choose("moe", p.moe_dtypes, {0, gated, backend});
   Kernel<MoeFit> k;
   k.source = c.source;
   if (c.trust == Trust::data_sheet) {
@@ -122,7 +123,7 @@ Kernel<AllReduceFit> Kernels::all_reduce(int gpus) {
   // A relative's latencies and rates belong to its fabric, not to this one: only own fits count.
   const bool usable = !fits_.inherited() && !d_.gpu.fabric.derived && gpus <= d_.gpu.fabric.domain;
   ChosenFit c;
-  if (usable) c = fits_.find("all_reduce", {""}, gpus);
+  if (usable) c = fits_.find("all_reduce", {""}, {gpus, true, {}});
   trust_ = std::max(trust_, c.trust);
   Kernel<AllReduceFit> k;
   if (c.trust == Trust::data_sheet) {

@@ -35,7 +35,7 @@ class Kernels {
 
  private:
   ChosenFit choose(const std::string& op, const std::vector<std::string>& dtypes,
-                   bool gated = true);
+                   const KernelWanted& wanted = {});
   [[nodiscard]] KernelBase base(catalog::Format compute) const;
 
   const model::Deployment& d_;

@@ -24,6 +24,16 @@ bool same_shape(const GemmOp& a, const GemmOp& b) {
          a.label.source == b.label.source;
 }
 
+// Grouped experts are some eight kernels: routing, sorting, two products, activation, combination.
+double launched_kernels(const Table& t) {
+  constexpr double per_attention = 2, per_experts = 8;
+  double n = t.elementwise_kernels + t.all_reduces;
+  for (const auto& g : t.gemms) n += g.count;
+  for (const auto& a : t.attention) n += per_attention * a.count;
+  for (const auto& e : t.moes) n += per_experts * e.count;
+  return n;
+}
+
 bool present(const catalog::Attention& a) {
   return a.heads > 0 || a.linear_value_heads > 0;
 }
@@ -141,7 +151,7 @@ void Compiler::experts(const catalog::Mlp& m, double count) {
   op.weight_bytes = p.weight_bytes;
   op.matrices = m.gated ? 3 : 2;
   op.local_experts = static_cast<double>(m.experts) / ep;
-  op.log_untouched = std::log1p(-static_cast<double>(m.active_experts) / m.experts);
+  op.used_share = static_cast<double>(m.active_experts) / m.experts;
   op.pairs_per_token = static_cast<double>(m.active_experts) / ep;
   const auto same = [&](const MoeOp& o) {
     return o.hidden == op.hidden && o.inter == op.inter && o.weight_bytes == op.weight_bytes &&
@@ -172,8 +182,8 @@ void Compiler::communication(const catalog::LayerGroup& g, double count) {
     const bool mlp_reduces =
         g.mlp.intermediate > 0 || g.mlp.shared_intermediate > 0 || (moe && table_.dp == 1);
     table_.all_reduces += count * ((present(g.attention) ? 1 : 0) + (mlp_reduces ? 1 : 0));
-    // MiniMax M2 normalises q and k over all heads: two more reductions, of latency only.
-    if (qk_norm_across_heads()) table_.latency_all_reduces += 2 * count;
+    // Two more reductions, of latency only.
+    if (g.attention.qk_norm_across_heads) table_.latency_all_reduces += 2 * count;
   }
   if (moe && table_.dp > 1 && d_.all_to_all != catalog::AllToAll::automatic) {
     exchange(g.mlp, count);
@@ -185,10 +195,6 @@ void Compiler::communication(const catalog::LayerGroup& g, double count) {
     table_.all_to_alls += 2 * count;
     table_.all_to_all_bytes += 2 * count * h * 2 * copies;
   }
-}
-
-bool Compiler::qk_norm_across_heads() const {
-  return d_.model.name.rfind("minimax-m2", 0) == 0;
 }
 
 void Compiler::layer_group(const catalog::LayerGroup& g) {
@@ -251,6 +257,7 @@ Table Compiler::tabulate() {
     table_.send_bytes = 4 * h;  // hidden state and residual, 2 bytes each
     table_.send_channel = stage_send(d_.gpu, d_.parallel.gpus());
   }
+  table_.kernels = launched_kernels(table_);
   table_.trust = kernels_.trust();
   if (kernels_.gemm_from_data_sheet()) {
     table_.fixed_layers = table_.layers;

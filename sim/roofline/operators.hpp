@@ -64,7 +64,7 @@ struct MoeOp {
   MoeFit fit;
   KernelBase base;
   double hidden = 0, inter = 0, weight_bytes = 2, matrices = 3;
-  double local_experts = 0, log_untouched = 0;  // ln(1 - k/E)
+  double local_experts = 0, used_share = 0;  // k/E
   double pairs_per_token = 0;                   // k / EP
 };
 
@@ -99,6 +99,7 @@ struct Table {
 
   std::vector<std::int64_t> windows;  // of context classes 1..
   double layers = 0;                  // x pipeline rounding
+  double kernels = 0;                 // launched one by one in a step that holds prefill
   double fixed_layers = 0;            // layers without kernel floors: pay layer_fixed each
   double layer_fixed = 0;             // [s]
   int tp = 1, dp = 1, pp = 1;

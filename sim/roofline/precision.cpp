@@ -105,7 +105,10 @@ Precision precision_of(const model::Deployment& d, const std::string& part) {
                       d.gpu.native_peak(support.compute) > 0 && !sixteen_bit(support.compute);
   p.compute = native ? support.compute : Format::bf16;
   p.activation_bytes = activation_bytes(p.compute);
-  p.quantises = native;
+  // Static scales: engines quantise in the norm or activation before the product. Scales by block
+  // of the input take a kernel of their own.
+  p.quantises = native && p.storage != Format::fp8 && p.storage != Format::nvfp4 &&
+                p.storage != Format::mxfp4;
   p.gemm_dtypes = gemm_dtypes(p.storage, native);
   p.moe_dtypes = moe_dtypes(p.storage, native);
   return p;

@@ -297,12 +297,7 @@ Ticks StepModel::first_token_delay() const {
 }
 
 double StepModel::first_token_steps() const {
-  return impl_->deployment.engine == "sglang" ? 0 : impl_->costs.first_token_steps;
-}
-
-std::int64_t StepModel::arrival_poll_steps() const {
-  if (impl_->deployment.engine != "sglang") return 1;
-  return std::max<std::int64_t>(1, std::llround(impl_->costs.first_token_steps));
+  return impl_->costs.first_token_steps;
 }
 
 StepBreakdown StepModel::explain(const Batch& batch) const {

@@ -61,7 +61,6 @@ class StepModel final : public StepTimes {
                                  const ContextTokens& context, std::int64_t rows) const override;
   [[nodiscard]] Ticks first_token_delay() const override;
   [[nodiscard]] double first_token_steps() const override;
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override;
 
   /// Every operator of one step; the sum of seconds equals decode()/mixed() within a tick.
   [[nodiscard]] StepBreakdown explain(const Batch& batch) const;

@@ -56,9 +56,6 @@ class StepTimes {
   /// and stream costs).
   [[nodiscard]] virtual Ticks first_token_delay() const = 0;
   [[nodiscard]] virtual double first_token_steps() const = 0;
-  /// Arrivals are seen only every so many steps while anything runs (SGLang's polling); 1 = at
-  /// every step.
-  [[nodiscard]] virtual std::int64_t arrival_poll_steps() const = 0;
 };
 
 }  // namespace servegrid::roofline

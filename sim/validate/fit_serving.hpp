@@ -19,14 +19,15 @@ struct ServingFit {
 };
 
 struct FitOptions {
-  int iterations = 20;  // Gauss-Newton steps
+  int iterations = 30;  // steps tried
   unsigned threads = 2;
   std::string leave_out_model;  // catalogue name: rows of this model are not fitted
 };
 
 /// Fits the rows of one (GPU, engine); their step models are left with the fitted costs. Loss: soft
-/// L1 of log TPOT and half of log TTFT (queued runs above 5 s: TPOT only), rows weighted by
-/// 1/sqrt(rows of their model), weak priors around `start`. Deterministic on any number of threads.
+/// L1 of log TPOT and half of log TTFT (queued runs above 5 s: TPOT only), rows weighted so that
+/// a model counts with the fifth root of its rows, weak priors around the defaults. Deterministic on
+/// any number of threads.
 ServingFit fit_serving(std::vector<PreparedRow*> rows, const catalog::ServingCosts& start,
                        const FitOptions& options);
 

@@ -68,17 +68,17 @@ Protocol protocol_of(const MeasuredRow& row) {
   const bool inferencex =
       row.id.rfind("20", 0) == 0 || row.id.find("_cfg") != std::string::npos || row.id.empty();
   Protocol p;
+  p.inferencex = inferencex;
   if (inferencex) {
     p.spread = 0.2;
+    // The scripts of these runs ask for as many prompts as users, not ten times as many.
+    if (row.engine == "sglang" && row.gpu == "b300_sxm" && contains(row.model, "Qwen3.5") &&
+        row.engine_version.rfind("0.5.10", 0) == 0) {
+      p.prompts_per_slot = 1;
+    }
   } else if (row.engine != "sglang") {
     p.spread = 0.2;
     p.client_per_prompt_token = 0.05e-3;
-  }
-  // These runs' first tokens come 19 decode steps late at TP 1, 2 and 4 and not at 8: a stream
-  // interval of 20 that no column records.
-  if (inferencex && row.engine == "trtllm" && row.gpu == "b200_sxm" && row.tp <= 4 &&
-      row.isl == 1024 && row.osl == 1024 && contains(row.model, "Llama-3.1-70B")) {
-    p.stream_interval = 20;
   }
   return p;
 }

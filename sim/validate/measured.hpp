@@ -13,7 +13,7 @@ namespace servegrid::validate {
 struct Protocol {
   double spread = 0;                   // lengths uniform in [(1 - spread) * mean given, mean given]
   std::int64_t prompts_per_slot = 10;  // requests = prompts_per_slot * concurrency
-  std::int64_t stream_interval = 1;    // tokens that leave the server together
+  bool inferencex = false;             // launched by InferenceX's scripts (validate/launch.hpp)
   double client_per_prompt_token = 0;  // [s] the client's own time per prompt token, part of TTFT
 };
 

@@ -11,6 +11,7 @@
 #include "metrics/summary.hpp"
 #include "model/deployment.hpp"
 #include "units/error.hpp"
+#include "validate/launch.hpp"
 
 namespace servegrid::validate {
 namespace {
@@ -29,17 +30,6 @@ Format weights_of(const MeasuredRow& row, const catalog::Model& model) {
   const bool block_scaled =
       row.moe_weights == "fp8_block" || model.native_format == Format::fp8_block;
   return parsed == Format::fp8 && block_scaled ? Format::fp8_block : parsed;
-}
-
-// The rows do not record the KV cache's type. What their queues imply (docs/validation.md): FP8
-// under quantised weights, except SGLang's 16-bit default and dense models of vLLM on H100.
-Format kv_cache_of(const MeasuredRow& row, const catalog::Model& model, const catalog::Gpu& gpu,
-                   Format weights) {
-  if (!row.kv_cache.empty()) return catalog::parse_format(row.kv_cache);
-  if (weights == Format::bf16 || row.engine == "sglang") return Format::bf16;
-  const bool dense = std::all_of(model.layers.begin(), model.layers.end(),
-                                 [](const auto& group) { return group.mlp.experts == 0; });
-  return dense && row.engine == "vllm" && gpu.name == "h100-sxm" ? Format::bf16 : Format::fp8;
 }
 
 // "0.19.0rc1.post2" -> {0, 19, 0}: the leading numbers.
@@ -148,12 +138,7 @@ catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
   s.parallel.dp = row.dp;
   s.parallel.ep = row.ep;
   s.knobs = s.engine.defaults_on(s.gpu);
-  s.knobs.kv_cache = kv_cache_of(row, s.model, s.gpu, s.weights);
-  s.knobs.max_num_seqs = std::max<std::int64_t>(s.knobs.max_num_seqs, row.concurrency);
-  s.knobs.stream_interval = row.protocol.stream_interval;
-  // TensorRT-LLM's default would not start a prompt longer than what decoding leaves of the token
-  // budget; runs that serve such prompts must have switched chunking on.
-  s.knobs.enable_chunked_prefill = true;
+  set_launch(row, s);
   if (s.knobs.max_model_len == 0) s.knobs.max_model_len = s.model.max_context;
   s.knobs.graph_sizes = catalog::default_graph_sizes(s.engine.policy, s.knobs, s.gpu, row.tp);
   s.workload.kind = catalog::WorkloadSpec::Kind::closed;

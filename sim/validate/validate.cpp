@@ -40,7 +40,6 @@ void leave_models_out(Report& report, unsigned threads, std::vector<Prediction>&
       if (models.size() > 1) {
         FitOptions fit;
         fit.threads = threads;
-        fit.iterations = 5;
         fit.leave_out_model = model;
         // From the defaults, not from the fit that has seen the model.
         fit_serving(rows, catalog::ServingCosts{}, fit);

@@ -25,7 +25,6 @@ class Steps final : public servegrid::roofline::StepTimes {
   }
   [[nodiscard]] Ticks first_token_delay() const override { return 0; }
   [[nodiscard]] double first_token_steps() const override { return 0; }
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override { return 1; }
 
  private:
   Ticks step_, per_token_;

@@ -15,7 +15,6 @@ class ToyTimes final : public roofline::StepTimes {
   Ticks prefill_base = 10, per_prefill_token = 0, delay = 0, per_group_row = 0;
   Ticks per_sample = 1;  // for each prompt that a step completes
   double steps_added = 0;
-  std::int64_t poll = 1;
   std::vector<std::int64_t> window_tokens;
 
   [[nodiscard]] std::span<const std::int64_t> windows() const override { return window_tokens; }
@@ -42,7 +41,6 @@ class ToyTimes final : public roofline::StepTimes {
   }
   [[nodiscard]] Ticks first_token_delay() const override { return delay; }
   [[nodiscard]] double first_token_steps() const override { return steps_added; }
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override { return poll; }
 };
 
 /// Everything a listener is told and what was observed, one line each; equal logs mean equal runs.

@@ -131,7 +131,11 @@ Scenario random_scenario(std::uint32_t seed) {
   t.per_prefill_token = d.in(0, 2);
   t.delay = d.in(0, 5);
   t.steps_added = d.one_in(2) ? 0 : 2.5;
-  t.poll = d.one_in(3) ? d.in(2, 9) : 1;
+  k.scheduler_recv_interval = d.one_in(3) ? d.in(2, 9) : 1;
+  if (d.one_in(3)) {
+    k.batch_wait_timeout_iters = d.in(1, 20);
+    k.batch_wait_max_tokens_ratio = 0.1 * static_cast<double>(d.in(1, 10));
+  }
   for (std::int64_t w = d.in(0, 2), tokens = 0; w > 0; --w) {
     tokens += d.in(1, 60);
     t.window_tokens.push_back(tokens);

@@ -49,9 +49,8 @@ double bytes_of(const StepBreakdown& step, const std::string& name) {
 }  // namespace
 
 TEST_CASE("experts: touched experts, pad and activation traffic by hand") {
-  // 16 tokens x 4 experts; 64 (1 - (1 - 4/64)^16) = 41.2108 experts touched (s = 1).
-  const double touched = 64 * (1 - std::pow(0.9375, 16));
-  CHECK(touched == Approx(41.2108).epsilon(1e-4));
+  // 16 tokens x 4 experts; with s = 1 the chances are Beta(1, 15): 15 / (15 + 16) stay untouched.
+  const double touched = 64 * 16.0 / 31;
   const double weights = touched * 3 * 1024 * 512 * 2 / 0.8e6;        // us
   const double math = 6.0 * 1024 * 512 * (64 + 10 * touched) / 50e6;  // us
   const double activations = 64 * (4 * 1024 + 6 * 512) / 0.5e6;       // us
@@ -61,11 +60,21 @@ TEST_CASE("experts: touched experts, pad and activation traffic by hand") {
   CHECK(toy::seconds_of(decode(moe(), 16), "router") > 0);
 }
 
-TEST_CASE("experts: at one token no more than k are read, at many all are") {
+TEST_CASE("experts left untouched: one token uses k, equal chances are the limit of large shapes") {
+  for (const double shape : {0.1, 0.5, 1.0, 20.0}) {
+    CHECK(untouched_share(0.0625, shape, 1) == Approx(0.9375));
+    CHECK(untouched_share(0.0625, shape, 0) == 1);
+    CHECK(untouched_share(1, shape, 3) == 0);
+  }
+  CHECK(untouched_share(0.0625, 1e6, 16) == Approx(std::pow(0.9375, 16)).epsilon(1e-4));
+  CHECK(untouched_share(0.0625, 0.5, 16) > untouched_share(0.0625, 1, 16));
+}
+
+TEST_CASE("experts: at one token no more than k are read, at many nearly all are") {
   const double expert = 3.0 * 1024 * 512 * 2, activations = 4 * (4 * 1024.0 + 6 * 512);
   CHECK(bytes_of(decode(moe(), 1), "moe_experts") == Approx(2 * (4 * expert + activations)));
   CHECK(bytes_of(decode(moe(), 4096), "moe_experts") ==
-        Approx(2 * (64 * expert + 4096 * activations)));
+        Approx(2 * (64 * 4096.0 / 4111 * expert + 4096 * activations)));
 }
 
 TEST_CASE("expert parallelism: a rank holds whole experts and a share of the tokens") {
@@ -73,8 +82,9 @@ TEST_CASE("expert parallelism: a rank holds whole experts and a share of the tok
   tp.parallel.tp = 2;
   ep.parallel.tp = 2;
   ep.parallel.ep = 2;
-  // All experts touched: half of each, or half of them: the same bytes of weights, half the pairs.
-  const double weights = 32 * 3.0 * 1024 * 512 * 2;
+  // 4096 / (15 + 4096) of the experts touched: half of each, or half of them: the same bytes of
+  // weights, half the pairs.
+  const double weights = 32 * 4096.0 / 4111 * 3 * 1024 * 512 * 2;
   CHECK(bytes_of(decode(tp, 4096), "moe_experts") ==
         Approx(2 * (weights + 4096 * 4 * (4 * 1024.0 + 6 * 256))));
   CHECK(bytes_of(decode(ep, 4096), "moe_experts") ==
