@@ -61,20 +61,13 @@ std::vector<std::string> models_of(const Rows& rows) {
   return {models.begin(), models.end()};
 }
 
-// From the default and from what the fit file holds; the better one.
+// From what the fit file holds, else from the defaults, around which the prior is either way.
 catalog::ServingCosts fit_stack(const Rows& rows, unsigned threads) {
-  std::vector<catalog::ServingCosts> starts(1);
-  if (rows.front()->steps->costs().origin == "fitted") {
-    starts.push_back(rows.front()->steps->costs());
-  }
+  catalog::ServingCosts start;
+  if (rows.front()->steps->costs().origin == "fitted") start = rows.front()->steps->costs();
   validate::FitOptions options;
   options.threads = threads;
-  validate::ServingFit best;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto fit = validate::fit_serving(rows, starts[i], options);
-    if (i == 0 || fit.loss_after < best.loss_after) best = fit;
-  }
-  return best.costs;
+  return validate::fit_serving(rows, start, options).costs;
 }
 
 void set_bands(const Rows& rows, const std::vector<std::string>& models, unsigned threads,
@@ -87,6 +80,7 @@ void set_bands(const Rows& rows, const std::vector<std::string>& models, unsigne
     for (const std::string& model : models) {
       validate::FitOptions options;
       options.threads = threads;
+      options.iterations = validate::left_out_iterations;
       options.leave_out_model = model;
       validate::fit_serving(rows, catalog::ServingCosts{}, options);
       add_errors(rows, model, threads, errors);
@@ -201,8 +195,11 @@ int run_calibrate_serving(const ServingOptions& options, std::ostream& out) {
       lines.push_back(std::move(line));
     }
     if (options.output.empty()) continue;
+    // A GPU without a file of its own stands in its relative's, whose kernels it was fitted with.
     const catalog::Gpu profile = catalog.gpu(gpu);
-    const GpuBase base = base_of(profile);
+    const bool own = !profile.fits.empty() || profile.inherits_fits_from.empty();
+    const GpuBase base = base_of(own ? profile : catalog.gpu(profile.inherits_fits_from));
+    for (ServingLine& line : lines) line.gpu = own ? "" : profile.name;
     const std::string path = options.output + "/" + base.name + ".yaml";
     const std::string old = read_text(path);
     write_text(path,

@@ -79,6 +79,12 @@ class Problem {
       const auto at = static_cast<Eigen::Index>(i);
       if (p.tpot_ms > 0 && row.row.tpot_ms > 0)
         r[2 * at] = weights_[i] * soft(std::log(p.tpot_ms / row.row.tpot_ms), 0.08);
+      // End-to-end time alone is mostly time per token.
+      for (std::size_t k = 0; k < p.others.size() && row.row.tpot_ms <= 0; ++k) {
+        const auto& [name, measured] = row.row.others[k];
+        if (name == "mean_e2el_ms")
+          r[2 * at] = weights_[i] * soft(std::log(p.others[k] / measured), 0.08);
+      }
       if (p.ttft_ms > 0 && row.row.ttft_ms > 0 && row.row.ttft_ms < 5000 && !row.queues)
         r[2 * at + 1] = weights_[i] * soft(0.5 * std::log(p.ttft_ms / row.row.ttft_ms), 0.08);
     });

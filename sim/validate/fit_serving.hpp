@@ -18,6 +18,9 @@ struct ServingFit {
   double loss_before = 0, loss_after = 0;
 };
 
+/// Enough from the defaults for a fit that is only judged.
+inline constexpr int left_out_iterations = 12;
+
 struct FitOptions {
   int iterations = 30;  // steps tried
   unsigned threads = 2;

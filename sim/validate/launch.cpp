@@ -25,14 +25,15 @@ Format kv_cache_by_weights(const MeasuredRow& row, const Scenario& s) {
 
 // InferenceX's scripts (SemiAnalysisAI/InferenceX, benchmarks/*.sh): dense models with
 // kv-cache-dtype fp8, the others on vLLM with its default, which is 16 bit unless the checkpoint
-// says otherwise, as NVFP4 ones do. On H100 the queues of the dense ones deny FP8.
+// says otherwise, as NVFP4 ones do. Where queues would have to be there and are not, or are and
+// should not be, they decide: 16 bit for dense models on H100, FP8 for MiniMax in FP8.
 void launch_vllm(const MeasuredRow& row, Scenario& s) {
   if (is_dense(s.model)) {
     s.knobs.kv_cache = s.weights == Format::bf16 || s.gpu.name == "h100-sxm" ? Format::bf16
                                                                              : Format::fp8;
     return;
   }
-  if (s.weights != Format::nvfp4) s.knobs.kv_cache = Format::bf16;
+  if (s.weights == Format::mxfp4 || s.weights == Format::int4_g32) s.knobs.kv_cache = Format::bf16;
   // VLLM_MXFP4_USE_MARLIN=1 on Hopper; VLLM_USE_FLASHINFER_MOE_FP8=0 with 0.17 on Blackwell.
   if (s.weights == Format::mxfp4 && !blackwell(s)) s.knobs.moe_backend = "marlin";
   if (s.weights == Format::fp8_block && blackwell(s) && row.engine_version.rfind("0.17", 0) == 0) {

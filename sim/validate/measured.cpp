@@ -71,11 +71,6 @@ Protocol protocol_of(const MeasuredRow& row) {
   p.inferencex = inferencex;
   if (inferencex) {
     p.spread = 0.2;
-    // The scripts of these runs ask for as many prompts as users, not ten times as many.
-    if (row.engine == "sglang" && row.gpu == "b300_sxm" && contains(row.model, "Qwen3.5") &&
-        row.engine_version.rfind("0.5.10", 0) == 0) {
-      p.prompts_per_slot = 1;
-    }
   } else if (row.engine != "sglang") {
     p.spread = 0.2;
     p.client_per_prompt_token = 0.05e-3;

@@ -40,6 +40,7 @@ void leave_models_out(Report& report, unsigned threads, std::vector<Prediction>&
       if (models.size() > 1) {
         FitOptions fit;
         fit.threads = threads;
+        fit.iterations = left_out_iterations;
         fit.leave_out_model = model;
         // From the defaults, not from the fit that has seen the model.
         fit_serving(rows, catalog::ServingCosts{}, fit);
