@@ -51,7 +51,6 @@ class FlatSteps final : public roofline::StepTimes {
   }
   [[nodiscard]] Ticks first_token_delay() const override { return 0; }
   [[nodiscard]] double first_token_steps() const override { return 0; }
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override { return 1; }
 
  private:
   Ticks base_ = to_ticks(0.01), token_ = to_ticks(1e-9);

@@ -33,9 +33,6 @@ class ScaledSteps final : public roofline::StepTimes {
     return scaled(steps_.first_token_delay());
   }
   [[nodiscard]] double first_token_steps() const override { return steps_.first_token_steps(); }
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override {
-    return steps_.arrival_poll_steps();
-  }
 
  private:
   [[nodiscard]] Ticks scaled(Ticks t) const {

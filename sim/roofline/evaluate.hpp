@@ -159,8 +159,8 @@ void emit_experts(const Table& t, const catalog::ServingCosts& c, const Shape& s
   for (const auto& e : t.moes) {
     const double pairs = s.group_tokens * e.pairs_per_token * t.imbalance;
     const double touched =
-        std::min(pairs, e.local_experts * (1 - untouched_share(e.used_share, c.routing_skew,
-                                                               s.group_tokens)));
+        std::min(pairs, e.local_experts *
+                            (1 - untouched_share(e.used_share, c.routing_skew, s.group_tokens)));
     const double weights = touched * e.matrices * e.hidden * e.inter * e.weight_bytes;
     const double moved = pairs * (4 * e.hidden + 2 * e.matrices * e.inter);
     const double flops = 2 * e.matrices * e.hidden * e.inter * pairs;

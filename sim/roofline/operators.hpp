@@ -65,7 +65,7 @@ struct MoeOp {
   KernelBase base;
   double hidden = 0, inter = 0, weight_bytes = 2, matrices = 3;
   double local_experts = 0, used_share = 0;  // k/E
-  double pairs_per_token = 0;                   // k / EP
+  double pairs_per_token = 0;                // k / EP
 };
 
 /// Tokens on their way to experts or back, through a backend that was asked for.

@@ -175,8 +175,11 @@ ServingFit fit_serving(std::vector<PreparedRow*> all, const ServingCosts& start,
                        const FitOptions& options) {
   std::vector<PreparedRow*> rows;
   for (auto* row : all) {
-    if (row->skip.empty() && row->scenario.model.name != options.leave_out_model)
+    // What drafts gain was not measured apart: such runs are judged, not fitted.
+    if (row->skip.empty() && !row->scenario.speculation.on() &&
+        row->scenario.model.name != options.leave_out_model) {
       rows.push_back(row);
+    }
   }
   ServingFit fit;
   fit.costs = start;

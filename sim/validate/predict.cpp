@@ -138,12 +138,12 @@ catalog::Scenario Preparer::scenario_of(const MeasuredRow& row) {
   s.parallel.dp = row.dp;
   s.parallel.ep = row.ep;
   s.knobs = s.engine.defaults_on(s.gpu);
+  s.workload.requests = row.concurrency * row.protocol.prompts_per_slot;
   set_launch(row, s);
   if (s.knobs.max_model_len == 0) s.knobs.max_model_len = s.model.max_context;
   s.knobs.graph_sizes = catalog::default_graph_sizes(s.engine.policy, s.knobs, s.gpu, row.tp);
   s.workload.kind = catalog::WorkloadSpec::Kind::closed;
   s.workload.concurrent = row.concurrency;
-  s.workload.requests = row.concurrency * row.protocol.prompts_per_slot;
   s.workload.prompt = length(row.isl, row.protocol.spread);
   s.workload.output = length(row.osl, row.protocol.spread);
   s.seed = 1;

@@ -28,7 +28,6 @@ class Times final : public roofline::StepTimes {
   }
   [[nodiscard]] Ticks first_token_delay() const override { return 0; }
   [[nodiscard]] double first_token_steps() const override { return 0; }
-  [[nodiscard]] std::int64_t arrival_poll_steps() const override { return 1; }
 
  private:
   Ticks base_ = to_ticks(10e-3), sequence_ = to_ticks(20e-6), token_ = to_ticks(50e-6);

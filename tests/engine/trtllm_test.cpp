@@ -70,10 +70,10 @@ TEST_CASE("TensorRT-LLM: prompts wait for more of them while others decode") {
   s.requests = {request(0, 0, 8, 20), request(1, 20, 4, 4)};
   Outcome o = run(s, true);
   // Nothing decodes at 0. 1 is seen at 29 and waits three steps: at 59 it is let in.
-  CHECK(o.lines.at(0) == "0 scheduled 0 cached 0");
-  CHECK(o.lines.at(2) == "59 scheduled 1 cached 0");
+  CHECK(events(o).at(0) == "0 scheduled 0 cached 0");
+  CHECK(events(o).at(2) == "59 scheduled 1 cached 0");
   CHECK(o.lines == run(s, false).lines);
   // 90 tokens are enough to start at once.
   s.requests = {request(0, 0, 8, 20), request(1, 20, 89, 4)};
-  CHECK(run(s, true).lines.at(2) == "29 scheduled 1 cached 0");
+  CHECK(events(run(s, true)).at(2) == "29 scheduled 1 cached 0");
 }

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "roofline/kernel_forms.hpp"
 #include "toy.hpp"
 
 using namespace servegrid;

@@ -17,8 +17,8 @@ TEST_CASE("a kernel is looked up in its engine, then another, then the data shee
   CHECK(own.find("moe", {"bf16"}).fit.kernel_source == "many");
   CHECK(own.find("mla_decode", {"bf16"}).fit.engine == "sglang");
   CHECK(own.find("gemm", {"nvfp4"}).trust == Trust::data_sheet);
-  CHECK(own.find("all_reduce", {""}, 2).trust == Trust::measured);
-  CHECK(own.find("all_reduce", {""}, 4).trust == Trust::data_sheet);
+  CHECK(own.find("all_reduce", {""}, {2, true, {}}).trust == Trust::measured);
+  CHECK(own.find("all_reduce", {""}, {4, true, {}}).trust == Trust::data_sheet);
   CHECK(own.costs().alpha == 0.5);
 }
 
@@ -104,7 +104,8 @@ TEST_CASE("vLLM's per-tensor FP8 GEMM on Hopper reads slowly between 17 and 48 r
   d.gpu.architecture = "Toy";
   const StepModel other(d, file.path());
   for (const auto& [rows, slow] : {std::pair{16, 1.0}, {17, 1.25}, {48, 1.25}, {49, 1.0}}) {
-    // 8192 x 1024 bytes of weights, inputs and outputs at 0.8 TB/s, twice; alpha 0.8 x 4.5 us apart.
+    // 8192 x 1024 bytes of weights, inputs and outputs at 0.8 TB/s, twice; alpha 0.8 x 4.5 us
+    // apart.
     const double memory = 2 * (8192.0 * 1024 + rows * 1024 + 2.0 * rows * 8192) / 0.8e12;
     const double a = toy::seconds_of(hopper.explain({{}, rows, {}}), "mlp_up");
     const double b = toy::seconds_of(other.explain({{}, rows, {}}), "mlp_up");

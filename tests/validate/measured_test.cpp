@@ -126,7 +126,7 @@ TEST_CASE("other metrics of the general form are judged by their own names") {
   REQUIRE(prepared.skip.empty());
   const auto p = servegrid::validate::predict(prepared);
   REQUIRE(p.others.size() == 2);
-  CHECK(p.others[0] >= p.ttft_ms);  // a percentile above the mean
+  CHECK(p.others[0] >= p.ttft_ms * (1 - 1e-9));  // a percentile not below the mean
   // Every request has its first token, then 99 gaps.
   CHECK(p.others[1] == Approx(p.ttft_ms + 99 * p.tpot_ms).epsilon(1e-6));
 }
