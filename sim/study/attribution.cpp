@@ -131,7 +131,9 @@ std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& 
   if (counters.completed == 0) return "nothing ran";
   const bool queued = load.waiting >= 0.5;
   if (queued && counters.peak_running >= scenario.knobs.max_num_seqs) return "max_num_seqs";
-  if (counters.preemptions > 0 || (queued && load.kv_use_peak > 0.9)) return "KV memory";
+  // A pool that is full for a moment is not what holds the queue back.
+  const bool full = load.kv_use_peak > 0.9 && load.kv_use_mean > 0.6;
+  if (counters.preemptions > 0 || (queued && full)) return "KV memory";
   const auto most = std::max_element(load.seconds_by_bound.begin(), load.seconds_by_bound.end());
   const std::string name =
       bound_names.at(static_cast<std::size_t>(most - load.seconds_by_bound.begin()));

@@ -98,6 +98,14 @@ std::vector<std::string> steps(const Scenario& s) {
   return out;
 }
 
+std::vector<std::string> events(const Outcome& outcome) {
+  std::vector<std::string> lines;
+  for (const std::string& line : outcome.lines) {
+    if (line.find("epoch") == std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
 workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt,
                           std::int64_t output) {
   workload::Request r;

@@ -85,6 +85,9 @@ Outcome run(const Scenario& scenario, bool leap, bool submit_first = true);
 /// held in that step, a star where the prompt is not complete. Runs without leaps.
 std::vector<std::string> steps(const Scenario& scenario);
 
+/// The lines of an outcome without its epochs.
+std::vector<std::string> events(const Outcome& outcome);
+
 workload::Request request(std::int64_t id, Ticks arrival, std::int64_t prompt, std::int64_t output);
 
 }  // namespace servegrid::test

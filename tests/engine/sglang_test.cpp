@@ -22,14 +22,6 @@ Scenario toy(std::int64_t tokens) {
   return s;
 }
 
-Lines events(const Outcome& o) {
-  Lines lines;
-  for (const auto& line : o.lines) {
-    if (line.find("epoch") == std::string::npos) lines.push_back(line);
-  }
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("SGLang: prefill goes first and decode waits") {
@@ -95,16 +87,6 @@ TEST_CASE("SGLang: arrivals are polled every so many steps") {
   // prompts share one batch.
   CHECK(events(run(s, true)).at(2) == "45 scheduled 1 cached 0");
   CHECK(events(run(s, true)).at(3) == "45 scheduled 2 cached 0");
-}
-
-TEST_CASE(
-    "SGLang: of a burst to an idle server the first is seen at once, the others at the next look") {
-  Scenario s = toy(500);
-  s.config.knobs.scheduler_recv_interval = 3;
-  s.requests = {request(0, 0, 4, 50), request(1, 0, 4, 1)};
-  // The prompt of 0 ends at 15, decode steps at 25 and 35.
-  CHECK(events(run(s, true)).at(0) == "0 scheduled 0 cached 0");
-  CHECK(events(run(s, true)).at(3) == "35 scheduled 1 cached 0");
 }
 
 TEST_CASE("SGLang: a remainder above 4096 tokens is booked as 4096") {

@@ -23,14 +23,6 @@ Scenario toy(std::int64_t usable_blocks) {
   return s;
 }
 
-Lines events(const Outcome& o) {
-  Lines lines;
-  for (const auto& line : o.lines) {
-    if (line.find("epoch") == std::string::npos) lines.push_back(line);
-  }
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("one request: its prompt, then a step a token") {
