@@ -86,6 +86,9 @@ COMMANDS = {
     "replicas that exhaust memory": ["run", "good.yaml", "--replicas", "900000"],
     "points that exhaust memory": ["compare", "good.yaml", "--num-prompts", "4,1000000000"],
     "no such measured file": ["validate", "--measured", "no-such.csv"],
+    "no such requests": ["validate", "--requests", "no-such.csv", "--scenario", "good.yaml"],
+    "requests without a deployment": ["validate", "--requests", "no-such.csv"],
+    "a deployment without requests": ["validate", "--measured", "no-such.csv", "--scenario", "good.yaml"],
     "no such kernels": ["calibrate", "--kernels", "no-such-folder"],
 }
 

@@ -57,6 +57,30 @@ def test_flags_are_the_scenario(bench):
     bench.check(spelled == by_flags, "vLLM's spellings")
 
 
+def test_measured_requests_are_replayed(bench):
+    """Our own requests as the measured ones: no error; measured half as fast, the first token after as much more."""
+    bench.exits(0, "run", *FLAGS, "--set", "workload={open: {rate: 2 /s, prompt: 900 tokens, output: 60 tokens}, "
+                "requests: 40}", "--output", "own")
+    text, _ = bench.exits(0, "run", *FLAGS, "--print-scenario")
+    bench.write("deployment.yaml", text)
+    rows = list(csv.DictReader(io.StringIO(bench.read("own", "requests.csv").decode())))
+    same = bench.json(0, "validate", "--requests", bench.path("own/requests.csv"), "--scenario", "deployment.yaml")
+    bench.check(same["requests"] == same["finished"] == 40, "all replayed")
+    for what in ("ttft", "tpot", "e2el", "finish_curve"):
+        bench.check(abs(same[what]["error_percent"]) < 1e-4, f"{what}: {same[what]}")
+    for row in rows:
+        arrival, first, last = (float(row[name]) for name in ("arrival_s", "first_token_s", "finish_s"))
+        row["first_token_s"], row["finish_s"] = 2 * first - arrival, 2 * last - arrival
+    bench.write("slow.csv", "arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s\n" + "".join(
+        f"{r['arrival_s']},{r['prompt_tokens']},{r['output_tokens']},{r['first_token_s']!r},{r['finish_s']!r}\n" for r in rows))
+    slow = bench.json(0, "validate", "--requests", "slow.csv", "--scenario", "deployment.yaml")
+    for what in ("ttft", "tpot", "e2el"):
+        bench.check(abs(slow[what]["error_percent"] + 50) < 1e-4, f"measured half as fast: {what}: {slow[what]}")
+    bench.check(slow["finish_curve"]["error_percent"] < -10, "the curve is behind")
+    rows, _ = bench.exits(0, "validate", "--requests", "slow.csv", "--scenario", "deployment.yaml", "--format", "csv")
+    bench.check(len(rows.splitlines()) == 41, "a row a request")
+
+
 def test_flags_lie_over_a_file(bench):
     text, _ = bench.exits(0, "run", *FLAGS, "--print-scenario")
     bench.write("printed.yaml", text)
