@@ -35,9 +35,7 @@ std::string open_loop(int requests) {
 double capacity() {
   const catalog::Scenario s =
       catalog::read_scenario_text(one_replica(saturated(5000)), "capacity.yaml");
-  const Prepared ready = prepare(s);
-  const auto result =
-      cluster::simulate(ready.scenario, *ready.steps, ready.num_blocks, ready.blocks_fixed);
+  const auto result = cluster::simulate(s, prepare(s).pools);
   return static_cast<double>(result.counters.completed) / to_seconds(result.end);
 }
 
@@ -65,6 +63,18 @@ std::vector<Case> all_cases() {
        "                  turn_input: {lognormal: {mean: 900 tokens, sigma: 1.0}},\n"
        "                  output: {lognormal: {mean: 200 tokens, sigma: 0.8}}}\n"
        "  requests: 50000\n",
+       0},
+      {"f", "prefill and decode apart, one contending KV transfer a request", 0.03,
+       "model: llama-3.3-70b\nweights: fp8\nengine: {profile: vllm-0.24, kv_cache_dtype: fp8}\n"
+       "pools:\n"
+       "  prefill: {role: prefill, gpu: h200, tp: 4, replicas: 2}\n"
+       "  decode: {role: decode, gpu: h200, tp: 8, replicas: 1}\n"
+       "router: {policy: least-outstanding, decode: least-kv}\n"
+       "transfer: {mode: whole}\n"
+       "workload:\n"
+       "  open: {rate: 8 /s, prompt: {uniform: [3072 tokens, 4096 tokens]},\n"
+       "         output: {uniform: [200 tokens, 400 tokens]}}\n"
+       "  requests: 20000\n",
        0},
   };
 }

@@ -27,12 +27,12 @@ std::string closed(int concurrent, int requests) {
 
 // One evaluation, as a batch that was not seen before costs.
 void step(benchmark::State& state, const std::string& model, const std::string& gpu, int tp) {
-  const bench::Prepared ready = bench::prepare(scenario(model, gpu, tp, closed(8, 8)));
+  const study::PoolModels ready = bench::prepare(scenario(model, gpu, tp, closed(8, 8)));
   std::int64_t n = 1;
   const roofline::PrefillChunk chunk{512, 1024, true};
   for (auto _ : state) {
     n = n % 256 + 1;
-    benchmark::DoNotOptimize(ready.steps->mixed({&chunk, 1}, n, {n * 2000, 0, 0}));
+    benchmark::DoNotOptimize(ready.steps[0]->mixed({&chunk, 1}, n, {n * 2000, 0, 0}));
   }
 }
 BENCHMARK_CAPTURE(step, llama_70b_mixed, "llama-3.1-70b", "h200", 4);
@@ -82,9 +82,8 @@ void event(benchmark::State& state) {
 BENCHMARK(event)->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 metrics::RunResult some_run() {
-  const bench::Prepared ready =
-      bench::prepare(scenario("llama-3.1-8b", "h100-sxm", 1, closed(64, 20'000)));
-  return cluster::simulate(ready.scenario, *ready.steps, ready.num_blocks, ready.blocks_fixed);
+  const catalog::Scenario s = scenario("llama-3.1-8b", "h100-sxm", 1, closed(64, 20'000));
+  return cluster::simulate(s, bench::prepare(s).pools);
 }
 
 void requests_csv_row(benchmark::State& state) {
@@ -106,9 +105,8 @@ BENCHMARK(summary_of_20000)->Unit(benchmark::kMillisecond);
 void inner_loop_point(benchmark::State& state) {
   const catalog::Scenario s = scenario("llama-3.1-70b", "h200", 4, closed(1, 1));
   for (auto _ : state) {
-    const bench::Prepared ready = bench::prepare(s);
-    const auto run =
-        cluster::simulate(ready.scenario, *ready.steps, ready.num_blocks, ready.blocks_fixed);
+    const study::PoolModels ready = bench::prepare(s);
+    const auto run = cluster::simulate(s, ready.pools);
     benchmark::DoNotOptimize(metrics::summarize(run));
   }
 }

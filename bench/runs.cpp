@@ -49,11 +49,10 @@ Json bare_sleeps() {
 
 Json run_case(const catalog::Scenario& scenario) {
   return in_child([&]() -> Json {
-    const bench::Prepared ready = bench::prepare(scenario);
+    const study::PoolModels ready = bench::prepare(scenario);
     static_cast<void>(cluster::simgrid_entry());  // loading it is start-up, measured elsewhere
     const double start = bench::processor_seconds();
-    const auto result = cluster::simulate_on_simgrid(ready.scenario, *ready.steps, ready.num_blocks,
-                                                     ready.blocks_fixed);
+    const auto result = cluster::simulate_on_simgrid(scenario, ready.pools, {});
     const double seconds = bench::processor_seconds() - start;
     const auto requests = static_cast<double>(result.counters.requests);
     return {{"rate", requests / seconds},

@@ -58,6 +58,9 @@ struct ClassSpec : RequestSpec {
   double share = 1;    // of the requests (of the conversations), relative to the others'
   int priority = 0;    // lower is served first, where the engine schedules by priority
   double timeout = 0;  // [s] after its arrival the request fails; 0 = never
+  // Clients who go away by themselves: that share of them, so long [s] after the arrival.
+  double cancel_share = 0, cancel_after = 0;
+  bool cancel_exponential = false;  // cancel_after is a mean
   SloSpec slo;         // in place of the scenario's
 };
 

@@ -78,6 +78,19 @@ void load_lengths(const Value& v, RequestSpec& r, const std::string& beside) {
   check_prefix(v, r, shortest(r.prompt), "prompt");
 }
 
+void load_cancel(const Value& v, ClassSpec& c) {
+  c.cancel_share = v.at("share").quantity(Dimension::ratio, 0, 1);
+  Value after = v.at("after");
+  if (after.is_map()) {
+    c.cancel_exponential = true;
+    const Value mean = after.at("exponential");
+    after.no_unknown_keys();
+    after = mean;
+  }
+  c.cancel_after = after.quantity(Dimension::seconds, 1e-6, 1e7);
+  v.no_unknown_keys();
+}
+
 ClassSpec load_class(const std::string& name, const Value& v, bool turns,
                      const std::string& beside) {
   ClassSpec c;
@@ -92,6 +105,7 @@ ClassSpec load_class(const std::string& name, const Value& v, bool turns,
   if (const Value x = v.find("timeout"); x.present()) {
     c.timeout = x.quantity(Dimension::seconds, 1e-6, 1e7);
   }
+  if (const Value x = v.find("cancel"); x.present()) load_cancel(x, c);
   if (const Value x = v.find("slo"); x.present()) load_slo(x, c.slo);
   turns ? load_turns(v, c, beside) : load_lengths(v, c, beside);
   v.no_unknown_keys();

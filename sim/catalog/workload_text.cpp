@@ -155,6 +155,13 @@ std::string classes_text(const WorkloadSpec& w, bool turns) {
     one_class.add("tenant", quoted(c.tenant));
     one_class.add("priority", std::to_string(c.priority));
     if (c.timeout > 0) one_class.add("timeout", seconds(c.timeout));
+    if (c.cancel_share > 0) {
+      const std::string after = seconds(c.cancel_after);
+      Flow cancel;
+      cancel.add("share", exact(c.cancel_share, Dimension::ratio));
+      cancel.add("after", c.cancel_exponential ? "{exponential: " + after + "}" : after);
+      one_class.add("cancel", cancel.text());
+    }
     if (const std::string slo = slo_flow(c.slo); !slo.empty()) one_class.add("slo", slo);
     add_request(one_class, c, turns);
     out += fmt::format("    {}: {}\n", yaml_scalar(c.name, false), one_class.text());

@@ -11,7 +11,9 @@ Mix::Mix(const catalog::WorkloadSpec& spec, std::uint64_t seed)
     : classes_(spec.classes),
       choices_(seed, "classes"),
       prompts_(seed, "prompts"),
-      outputs_(seed, "outputs") {
+      outputs_(seed, "outputs"),
+      leaving_(seed, "leaving"),
+      patience_(seed, "patience") {
   if (classes_.empty()) {
     classes_.emplace_back();
     static_cast<catalog::RequestSpec&>(classes_.back()) = spec;
@@ -39,6 +41,12 @@ void Mix::mark(Request& request, int class_index) const {
   request.class_index = class_index;
   request.priority = c.priority;
   request.timeout = to_ticks(c.timeout);
+  request.cancel_after = 0;
+  if (c.cancel_share <= 0 || draw_uniform(leaving_, request.id) >= c.cancel_share) return;
+  const double after = c.cancel_exponential
+                           ? draw_exponential(c.cancel_after, patience_, request.id)
+                           : c.cancel_after;
+  request.cancel_after = std::max<Ticks>(1, to_ticks(after));
 }
 
 void Mix::fill(Request& request) const {

@@ -17,7 +17,8 @@ class Mix {
   [[nodiscard]] const catalog::ClassSpec& operator[](int index) const {
     return classes_[static_cast<std::size_t>(index)];
   }
-  /// Class, priority and timeout of a request; everything that comes from its class but lengths.
+  /// Class, priority, timeout and patience of a request; everything that comes from its class but
+  /// lengths.
   void mark(Request& request, int class_index) const;
   /// mark, and the lengths and shared prefix of a request that stands alone.
   void fill(Request& request) const;
@@ -26,7 +27,7 @@ class Mix {
   std::vector<catalog::ClassSpec> classes_;  // at least one
   std::vector<double> cumulative_;
   std::vector<RequestLengths> lengths_;
-  Stream choices_, prompts_, outputs_;
+  Stream choices_, prompts_, outputs_, leaving_, patience_;
 };
 
 }  // namespace servegrid::workload
