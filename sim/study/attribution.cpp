@@ -131,8 +131,13 @@ std::string binds_of(const metrics::RunResult& result, const catalog::Scenario& 
   if (counters.completed == 0) return "nothing ran";
   const bool queued = load.waiting >= 0.5;
   if (queued && counters.peak_running >= scenario.knobs.max_num_seqs) return "max_num_seqs";
-  // A pool that is full for a moment is not what holds the queue back.
-  const bool full = load.kv_use_peak > 0.9 && load.kv_use_mean > 0.6;
+  // A pool that is full for a moment is not what holds the queue back; one whose blocks are
+  // promised to the end of each request is full before they are used.
+  using catalog::Policy;
+  const Policy policy = scenario.engine.policy;
+  const bool promised = policy == Policy::orca || policy == Policy::static_batch ||
+                        (policy == Policy::trtllm && scenario.knobs.guaranteed_no_evict);
+  const bool full = load.kv_use_mean > 0.6 && (promised || load.kv_use_peak > 0.9);
   if (counters.preemptions > 0 || (queued && full)) return "KV memory";
   const auto most = std::max_element(load.seconds_by_bound.begin(), load.seconds_by_bound.end());
   const std::string name =

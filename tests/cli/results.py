@@ -32,7 +32,7 @@ def test_run_from_flags(bench):
 def test_every_scenario_of_the_catalogue_runs(bench):
     folder = os.path.join(bench.source, "scenarios")
     names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
-    bench.check(len(names) >= 27, f"{len(names)} scenarios")
+    bench.check(len(names) >= 31, f"{len(names)} scenarios")
     for name in names:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             swept = "\nsweep:" in file.read()
@@ -41,6 +41,28 @@ def test_every_scenario_of_the_catalogue_runs(bench):
             summary = point.get("summary", {})
             ended = sum(summary.get(k, 0) for k in ("completed", "failed", "rejected", "cancelled", "in_flight"))
             bench.check(point.get("reason") or ended > 0, f"{name}: {point.get('label')} runs or says why not")
+
+
+def summaries(bench, name):
+    points = bench.json(0, "compare", os.path.join(bench.source, "scenarios", name + ".yaml"))["points"]
+    return {p["label"].split("=")[-1]: p for p in points}
+
+
+def test_what_a_knob_buys(bench):
+    lpm = summaries(bench, "sglang_lpm")
+    hits = {k: p["summary"]["prefix_cache_hit_rate"] for k, p in lpm.items()}
+    bench.check(hits["lpm"] > 0.9 and hits["fcfs"] < 0.7, f"lpm keeps a report's questions together: {hits}")
+    ttft = {k: p["summary"]["mean_ttft_ms"] for k, p in lpm.items()}
+    bench.check(ttft["lpm"] < 0.4 * ttft["fcfs"], f"and answers sooner: {ttft}")
+    trtllm = summaries(bench, "trtllm_capacity")
+    evicting, safe = trtllm["MAX_UTILIZATION"], trtllm["GUARANTEED_NO_EVICT"]
+    bench.check(safe["summary"]["preemptions"] == 0 and evicting["summary"]["preemptions"] > 50, "who pauses")
+    bench.check(safe["summary"]["mean_kv_cache_usage"] < 0.85 < evicting["summary"]["mean_kv_cache_usage"],
+                "what is promised stays empty for a while")
+    bench.check(safe["binds"] == evicting["binds"] == "KV memory", f"{safe['binds']}, {evicting['binds']}")
+    marks = [p["summary"] for p in summaries(bench, "vllm_watermark").values()]
+    bench.check([m["preemptions"] > 0 for m in marks] == [True, False, False], "a watermark of 5 % prevents them")
+    bench.check(marks[0]["mean_ttft_ms"] < marks[1]["mean_ttft_ms"] < marks[2]["mean_ttft_ms"], "for a longer queue")
 
 
 def test_flags_are_the_scenario(bench):
