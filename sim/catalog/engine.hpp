@@ -20,15 +20,16 @@ const std::vector<std::string>& policy_names();
 /// Host and serving costs per step (see docs/step-model.md); one row per (GPU, engine), fitted or
 /// default.
 struct ServingCosts {
-  double alpha = 0.8;                // share of the kernels' own floors paid in a step
-  double group_per_layer = 3e-6;     // a_N: [s] per layer and log2(GPUs)
-  double per_step = 700e-6;          // h0 [s]
-  double per_sequence = 3e-6;        // hs [s]
-  double prefill_per_layer = 80e-6;  // tlp [s]
-  double prefill_factor = 1.05;      // pf
-  double first_token = 15e-3;        // TTFT0 [s]
-  double routing_skew = 0.4;  // s: shape of the experts' popularity, small = few are popular
-  double first_token_steps = 3;  // R: steps added to TTFT
+  // The middle of the fitted rows (docs/step-model.md).
+  double alpha = 0.9;                 // share of the kernels' own floors paid in a step
+  double group_per_layer = 3e-6;      // a_N: [s] per layer and log2(GPUs)
+  double per_step = 670e-6;           // h0 [s]
+  double per_sequence = 4e-6;         // hs [s]
+  double prefill_per_layer = 110e-6;  // tlp [s]
+  double prefill_factor = 1.07;       // pf
+  double first_token = 15e-3;         // TTFT0 [s]
+  double routing_skew = 0.48;      // s: shape of the experts' popularity, small = few are popular
+  double first_token_steps = 2.1;  // R: steps added to TTFT
   // Half-width of the 90 % interval, relative (0.2: within 20 %), from runs left out of the fit;
   // unfitted ones are wide.
   double tpot_band = 0.5, ttft_band = 1.0;
@@ -77,11 +78,11 @@ struct Knobs {
   std::int64_t stream_interval = 1;
   AllToAll all_to_all = AllToAll::automatic;  // all2all_backend; moe_a2a_backend and deepep_mode
   RankBalance rank_balance = RankBalance::least_loaded;  // SGLang: load_balance_method
-  std::int64_t scheduler_recv_interval = 1;  // SGLang: steps between looks at arrivals
+  std::int64_t scheduler_recv_interval = 1;              // SGLang: steps between looks at arrivals
   // TensorRT-LLM: prompts wait so many steps for more of them, up to this share of max_num_tokens.
   std::int64_t batch_wait_timeout_iters = 0;
   double batch_wait_max_tokens_ratio = 0;
-  std::string moe_backend = "auto";  // kernel of the experts; auto = the one measured most
+  std::string moe_backend = "auto";       // kernel of the experts; auto = the one measured most
   std::vector<std::int64_t> graph_sizes;  // CUDA-graph batch sizes; empty = none
 };
 
