@@ -17,5 +17,6 @@ void bind_sizing(py::module_& m);
 void bind_policies(py::module_& m);
 void bind_run(py::module_& m);
 void bind_reports(py::module_& m);
+void bind_planning(py::module_& m);
 
 }  // namespace servegrid::python

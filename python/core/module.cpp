@@ -18,6 +18,7 @@ PYBIND11_MODULE(_core, m) {
   bind_policies(m);
   bind_run(m);
   bind_reports(m);
+  bind_planning(m);
   m.def(
       "student_t",
       [](double probability, double degrees) {

@@ -23,6 +23,7 @@ from .errors import (
     ServeGridError,
     UnknownNameError,
 )
+from .planning import Plan, plan
 from .reports import Calibration, Validation, calibrate, validate
 from .result import Result, Summary, request_columns, timeline_columns
 from .running import CancelToken, simulate
@@ -39,6 +40,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "Ledger",
+    "Plan",
     "PolicyError",
     "Result",
     "RunError",
@@ -57,6 +59,7 @@ __all__ = [
     "explain",
     "gpus",
     "models",
+    "plan",
     "plot",
     "policy",
     "prices",

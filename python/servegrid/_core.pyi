@@ -466,5 +466,16 @@ def calibrate_bench(
     files: Sequence[str], scenario: Scenario, output: str, date: str, threads: int
 ) -> str: ...
 def validate_runs(measured: str, leave_out: str, tpot_limit_ms: float, threads: int) -> list[str]: ...
+def make_plan(
+    path: str,
+    text: str,
+    overrides: Sequence[tuple[str, str]],
+    jobs: int,
+    requests: int,
+    finalists: int,
+    sensitivity: bool,
+    output: str,
+    cancel: CancelToken | None,
+) -> str: ...
 def set_ups(points: Sequence[str]) -> dict[str, typing.Any]: ...
 def student_t(probability: float, degrees: float) -> float: ...
