@@ -37,6 +37,9 @@ $(VENV)/ready: $(VENV)/report
 	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check scikit-build-core \
 	  $$($(VENV)/bin/python tools/requirements.py all test)
 	@touch $@
+$(VENV)/browser: $(VENV)/ready
+	@tools/install-browser $(VENV)/bin/python
+	@touch $@
 
 study: deps $(VENV)/report ## install what is missing, build, run the headline study, write its report
 	@cmake --preset release -DSERVEGRID_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python >/dev/null
@@ -50,7 +53,7 @@ python: python-deps $(VENV)/ready ## the Python package with everything optional
 	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation '.[all]'
 	@$(VENV)/bin/python -c 'import servegrid; print("servegrid", servegrid.__version__, "in $(VENV)")'
 
-test: test-deps $(VENV)/ready ## install what is missing, build, run every test
+test: test-deps $(VENV)/browser ## install what is missing, build, run every test
 	@cmake --preset release -DSERVEGRID_TESTS=ON -DSERVEGRID_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python >/dev/null
 	@cmake --build --preset release
 	@ctest --test-dir $(BUILD) --output-on-failure

@@ -23,8 +23,8 @@ from .errors import (
     ServeGridError,
     UnknownNameError,
 )
+from .measuring import Calibration, Validation, calibrate, validate
 from .planning import Plan, plan
-from .reports import Calibration, Validation, calibrate, validate
 from .result import Result, Summary, request_columns, timeline_columns
 from .running import CancelToken, simulate
 from .scenario import Scenario

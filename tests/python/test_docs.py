@@ -96,4 +96,5 @@ def test_the_stub_has_what_the_module_has() -> None:
 def test_ruff_is_clean() -> None:
     pytest.importorskip("ruff")
     _run("ruff", "check", "--no-cache", "python", "tests/python", "tools/requirements.py")
+    _run("ruff", "check", "--no-cache", "tools/report-accuracy")
     _run("ruff", "format", "--no-cache", "--check", "python/servegrid", "tests/python")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shutil
 import string
 from pathlib import Path
@@ -74,6 +75,10 @@ def test_comparison(compared: Path, language: str) -> None:
         assert f"<h2>{t(key)}</h2>" in text
     assert text.count("<svg") >= 6
     assert outside(text) == []
+    for key in ("memory", "accuracy"):
+        assert f"<h2>{t(key)}</h2>" in text
+    assert t("accuracy_text") in text  # H100 with vLLM was measured
+    assert t("accuracy_none", gpu="AMD Instinct MI355X", engine="vllm") in text
     assert "<script" not in text
     assert "&lt;b&gt;users&lt;/b&gt;" in text  # the description is shown, not obeyed
     assert "<b>users" not in text
@@ -195,9 +200,41 @@ def test_every_text_is_used() -> None:
         for path in (ROOT / "python/servegrid/report").rglob("*")
         if path.suffix in (".py", ".j2")
     )
-    computed = ("binds.", "bound_", "trust.", "label.", "goal.", "stage.", "axis_", "chart_", "per_million_")
+    computed = (
+        "event_",
+        "part_",
+        "binds.",
+        "bound_",
+        "trust.",
+        "label.",
+        "goal.",
+        "stage.",
+        "axis_",
+        "chart_",
+        "per_million_",
+    )
     unused = [k for k in TEXTS if not k.startswith(computed) and f'"{k}"' not in sources]
     assert unused == []
+
+
+def test_the_accuracy_is_that_of_the_docs() -> None:
+    maker = runpy.run_path(str(ROOT / "tools/report-accuracy"))
+    assert len(maker["table"]()["rows"]) > 20
+    written = (ROOT / "python/servegrid/report/accuracy.json").read_text(encoding="utf-8")
+    assert written == maker["text"](), "run tools/report-accuracy"
+
+
+def test_the_sensitivity_of_a_plan_is_relative_to_it(tmp_path: Path) -> None:
+    servegrid("plan", "article_405b_fp8", "--output", str(tmp_path / "plan"))
+    plan = json.loads((tmp_path / "plan/plan.json").read_text(encoding="utf-8"))
+    step = next(s for s in plan["sensitivity"] if s["what"] == "efficiency (step time)")
+    text = render(tmp_path / "plan", full=True)
+    for change, share in (
+        (step["low_change"], step["capacity_low"]),
+        (step["high_change"], step["capacity_high"]),
+    ):
+        assert f"{change}: {100 * (share - 1):+.0f} %" in text
+    assert step["capacity_low"] < 1 < step["capacity_high"]
 
 
 def test_numbers_as_people_write_them() -> None:

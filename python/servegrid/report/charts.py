@@ -200,7 +200,7 @@ def tornado(rows: Sequence[Row], x: str, least: int = 2) -> Any | None:
         .mark_bar(height=14)
         .encode(
             y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=300)),
-            x=alt.X("value:Q", title=x),
+            x=alt.X("value:Q", title=x, stack=None),  # both ends start at 0, also on one side of it
             color=alt.Color(
                 "side:N", scale=alt.Scale(domain=["low", "high"], range=[PALETTE[1], PALETTE[0]]), legend=None
             ),

@@ -16,6 +16,11 @@ from .texts import Texts
 SIMPLE = re.compile(r"^(description|model|weights|replicas|router|seed):\s*(.*?)\s*$", re.MULTILINE)
 GPU = re.compile(r"^replica:\s*\{.*?\bgpu:\s*([^,}]+)", re.MULTILINE)
 LAYOUT = re.compile(r"^replica:\s*\{(.*)\}", re.MULTILINE)
+POOL = re.compile(
+    r"^  (\S+):\n    role: \S+\n    model: (\S+)\n    weights: (\S+)\n    gpu: (\S+)\n    tp: (\d+)\n(?:    (?:pp|ep|dp): \d+\n)*"
+    r"    replicas: (\d+)",
+    re.MULTILINE,
+)
 ENGINE = re.compile(r"^\s+profile:\s*(\S+)", re.MULTILINE)
 
 
@@ -34,6 +39,13 @@ def scenario_facts(text: str) -> dict[str, str]:
         match = pattern.search(first)
         if match:
             facts[name] = _plain(match.group(1))
+    pools = POOL.findall(first)
+    if pools:  # each with a model and GPUs of its own; the heading names them all
+        facts.setdefault("model", ", ".join(dict.fromkeys(_plain(model) for _, model, *_ in pools)))
+        said = [f"{n} x {name.strip()} ({gpu}, TP {tp})" for name, _, _, gpu, tp, n in pools]
+        facts["layout"] = " + ".join(said)
+        facts["weights"] = ", ".join(dict.fromkeys(weights for _, _, weights, *_ in pools))
+        facts["gpu"] = ", ".join(dict.fromkeys(gpu for _, _, _, gpu, *_ in pools))
     return facts
 
 
@@ -129,6 +141,14 @@ def provenance(t: Texts) -> Table:
             for k in ("measured", "inherited", "data sheet", "what-if")
         ],
     )
+
+
+EXPONENT = re.compile(r"\d+(?:\.\d+)?e[+-]\d+")
+
+
+def plain_numbers(text: str, t: Texts) -> str:
+    """Numbers with an exponent as people write them: 4.443e+05 -> 444,300."""
+    return EXPONENT.sub(lambda m: t.number(float(m.group()), 4), text)
 
 
 def finite(value: Any) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import charts, common
+from . import charts, common, grounds
 from .common import finite
 from .document import Answer, Block, Bullets, Chart, Code, Document, Paragraph, Section, Table
 from .folder import Folder
@@ -112,6 +112,12 @@ def _cost_chart(plan: Row, rows: list[Row], sheet: str, t: Texts) -> list[Block]
     return [Chart(t("chart_plan_cost"), t("sample_plans", n=len(bars), sheet=sheet), alt, spec)]
 
 
+def _metric(column: str) -> str:
+    """ "p95_ttft_ms" -> "p95 TTFT"."""
+    statistic, _, latency = column.removesuffix("_ms").partition("_")
+    return f"{statistic} {latency.upper()}"
+
+
 def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
     """One replica of each finalist over the load; objectives as columns of curves.csv."""
     rows = folder.tables.get("curves", [])
@@ -126,7 +132,7 @@ def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
             for r in rows
             if r.get(column) and r.get("load_per_replica")
         ]
-        spec = charts.lines(drawn, t("axis_load_replica", unit=unit), f"{column[:-3]} [ms]", log=True)
+        spec = charts.lines(drawn, t("axis_load_replica", unit=unit), f"{_metric(column)} [ms]", log=True)
         if spec is not None:
             ends = {r["name"]: r for r in sorted(drawn, key=lambda r: r["x"])}
             alt = "; ".join(
@@ -134,7 +140,7 @@ def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
             )
             blocks.append(
                 Chart(
-                    t("chart_curve", metric=column[:-3].replace("_", " ")),
+                    t("chart_curve", metric=_metric(column)),
                     t("sample_points", n=len(drawn)),
                     alt,
                     spec,
@@ -146,16 +152,26 @@ def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
 def _sensitivity(plan: Row, t: Texts) -> list[Block]:
     swings = []
     for s in plan.get("sensitivity", []):
-        base = finite((plan.get("chosen") or {}).get("capacity_per_replica"))
-        low, high = finite(s.get("capacity_low")), finite(s.get("capacity_high"))
-        if base and low is not None and high is not None:
-            swings.append({"name": s["what"], "low": 100 * (low / base - 1), "high": 100 * (high / base - 1)})
+        low, high = finite(s.get("capacity_low")), finite(s.get("capacity_high"))  # shares of the plan's own
+        if low is not None and high is not None and (low, high) != (1, 1):
+            swings.append({"name": s["what"], "low": 100 * (low - 1), "high": 100 * (high - 1)})
     swings.sort(key=lambda s: -abs(s["high"] - s["low"]))
     spec = charts.tornado(swings, t("axis_capacity_change"))
     if spec is None:
         return []
     alt = "; ".join(f"{s['name']}: {s['low']:+.0f} % … {s['high']:+.0f} %" for s in swings[:5])
-    return [Chart(t("chart_sensitivity"), t("sample_sensitivity"), alt, spec)]
+    rows = [
+        [str(s["what"]), *(f"{s.get(f'{side}_change', '?')}: {_swing(finite(s.get(f'capacity_{side}')), t)}" for side in ("low", "high"))]
+        for s in plan["sensitivity"]
+    ]  # fmt: skip
+    table = Table([t("assumption"), t("changed_down"), t("changed_up")], rows)
+    return [Chart(t("chart_sensitivity"), t("sample_sensitivity"), alt, spec), table]
+
+
+def _swing(share: float | None, t: Texts) -> str:
+    if share is None:
+        return "–"
+    return t("sustains_nothing") if share <= 0 else f"{100 * (share - 1):+.0f} %"
 
 
 def _day(folder: Folder, t: Texts) -> list[Block]:
@@ -164,10 +180,12 @@ def _day(folder: Folder, t: Texts) -> list[Block]:
         {"name": t(key), "x": float(r["hour"]), "y": float(r[key])}
         for key in ("replicas_needed", "replicas_rented") for r in rows if r.get(key) and r.get("hour")
     ]  # fmt: skip
+    needed = [r["y"] for r in drawn if r["name"] == t("replicas_needed")]
+    if len(set(needed)) < 2:
+        return []  # the same at any hour: the load says so
     spec = charts.lines(drawn, t("axis_hour"), t("replicas"), step=True, points=False)
     if spec is None:
         return []
-    needed = [r["y"] for r in drawn if r["name"] == t("replicas_needed")]
     alt = t("alt_day", low=t.number(min(needed)), high=t.number(max(needed)))
     return [Chart(t("chart_day"), t("sample_day"), alt, spec)]
 
@@ -285,11 +303,14 @@ def plan_document(folder: Folder, t: Texts) -> Document:
     )
     arithmetic = load.get("arithmetic") or []
     said = [str(x) for x in arithmetic] if isinstance(arithmetic, list) else [str(arithmetic)]
+    used = grounds.scenarios(folder)
     appendix = [
         Section(t("the_load"), [*([Code("\n".join(said))] if said else []), *_day(folder, t)]),
         Section(t("all_plans"), list(every)),
         Section(t("latency_over_load"), _curves(folder, load.get("unit", ""), t)),
         Section(t("costs"), [tokens, Paragraph(t("plan_costs_note"))] if tokens else []),
+        Section(t("memory"), grounds.ledgers(used, t)),
+        Section(t("accuracy"), grounds.accuracy(used, t)),
         Section(t("sensitivity"), _sensitivity(plan, t)),
         Section(t("rejected"), [rejected] if rejected else []),
         Section(t("launch"), [Code(str(plan["launch"]).rstrip())] if plan.get("launch") else []),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import charts, common
+from . import charts, common, grounds
 from .common import finite
 from .document import Answer, Block, Bullets, Chart, Document, Paragraph, Section, Table
 from .folder import Folder
@@ -301,6 +301,7 @@ def points_document(folder: Folder, t: Texts) -> Document:
     ]
     throughput = drawn.over_load("throughput", "output_throughput")
     costs = _costs(ups, t)
+    used = grounds.scenarios(folder)
     appendix = [
         Section(t("latency_over_load"), drawn.latency()),
         Section(t("throughput_and_speed"), [*throughput, *drawn.trade_off()]),
@@ -311,6 +312,8 @@ def points_document(folder: Folder, t: Texts) -> Document:
             t("rejected"),
             [Table([t("set_up"), t("reason"), t("nearest")], [list(r) for r in reasons])] if reasons else [],
         ),
+        Section(t("memory"), grounds.ledgers(used, t)),
+        Section(t("accuracy"), grounds.accuracy(used, t)),
         Section(t("all_points"), [drawn.table()]),
         Section(t("provenance"), [common.provenance(t)]),
         common.inputs(folder, t),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import charts, common
+from . import charts, common, grounds
 from .document import Answer, Block, Bullets, Chart, Document, Paragraph, Section, Table
 from .folder import Folder
 from .texts import Texts
@@ -89,6 +89,31 @@ def _latency_charts(folder: Folder, t: Texts) -> list[Block]:
     return blocks
 
 
+def _asked(s: dict[str, Any]) -> float:
+    return sum(s.get(k) or 0 for k in ("completed", "rejected", "failed", "cancelled", "in_flight"))
+
+
+def _first_token(s: dict[str, Any], t: Texts) -> list[Block]:
+    """What the mean time to first token consists of; drawn where it has parts."""
+    bars = [
+        {"name": t(f"part_{part}"), "value": value, "text": t.milliseconds(value)}
+        for part in ("queue", "prefill", "transfer", "first_decode")
+        if (value := s.get(f"mean_ttft_{part}_ms")) is not None and math.isfinite(value)
+    ]
+    spec = charts.bars(bars, t("axis_part"))
+    if spec is None:
+        return []
+    alt = "; ".join(f"{b['name']}: {b['text']}" for b in bars)
+    return [
+        Chart(
+            t("chart_first_token"),
+            t("sample_requests", n=t.number(s.get("measured") or s.get("completed"))),
+            alt,
+            spec,
+        )
+    ]
+
+
 def _time_charts(folder: Folder, t: Texts) -> list[Block]:
     epochs = _epochs(folder.tables.get("timeline", []))
     blocks: list[Block] = []
@@ -125,9 +150,7 @@ def run_document(folder: Folder, t: Texts) -> Document:
     """Brief: what came out and what limits it. Appendix: over time, latencies, the whole summary."""
     s = folder.data
     scenario = common.scenario_facts(folder.texts.get("scenario.resolved.yaml", ""))
-    title = scenario.get("description") or t(
-        "run_title", model=scenario.get("model", "?"), gpu=scenario.get("gpu", "?")
-    )
+    title = t("run_title", model=scenario.get("model", "?"), gpu=scenario.get("gpu", "?"))
     interval = common.intervals(s)
     key = Table(
         [t("metric"), t("predicted"), t("interval")],
@@ -153,23 +176,39 @@ def run_document(folder: Folder, t: Texts) -> Document:
         binds=t.known("binds", str(s.get("binds", "?"))),
     )
     lost = [f"{t(k)}: {s[k]:,.0f}" for k in ("rejected", "failed", "cancelled", "in_flight") if s.get(k)]
+    said = scenario.get("description")
+    events = [
+        t(f"event_{k}", n=t.number(s[k]))
+        for k in ("faults", "retries", "tokens_lost", "preemptions")
+        if s.get(k)
+    ]
+    done = t("event_completed", n=t.number(s.get("completed")), asked=t.number(_asked(s)))
     brief = [
+        *([Section(t("the_question"), [Paragraph(said)])] if said else []),
         Section(t("the_answer"), [Answer(answer), key]),
+        Section(t("what_happened"), [Bullets([done, *events, *lost])]),
         Section(
             t("the_risk"),
-            [Paragraph(common.trust_text(str(s.get("trust", "?")), t)), *([Bullets(lost)] if lost else [])],
+            [
+                Paragraph(common.trust_text(str(s.get("trust", "?")), t)),
+                *([] if s.get("intervals_90") else [Paragraph(t("no_interval"))]),
+            ],
         ),
+        Section(t("not_known"), [Bullets([t("unknown_lengths"), t("unknown_quality"), t("unknown_model")])]),
         Section(t("how_to_reproduce"), common.reproduction(folder, t)),
     ]
-    bound = common.bound_shares({"run": {b: s.get(f"seconds_{b}", 0.0) for b in charts.BOUNDS}})
+    bound = common.bound_shares({t("whole_run"): {b: s.get(f"seconds_{b}", 0.0) for b in charts.BOUNDS}})
     where: list[Block] = []
     spec = charts.stacked(bound, t("axis_share_time"), {b: t(f"bound_{b}") for b in charts.BOUNDS})
     if spec is not None:
         where.append(Chart(t("chart_bounds"), t("sample_run"), common.bounds_alt(bound, t), spec))
+    used = grounds.scenarios(folder)
     appendix = [
         Section(t("over_time"), _time_charts(folder, t)),
-        Section(t("latencies"), _latency_charts(folder, t)),
+        Section(t("latencies"), [*_first_token(s, t), *_latency_charts(folder, t)]),
         Section(t("where_time_goes"), where),
+        Section(t("memory"), grounds.ledgers(used, t)),
+        Section(t("accuracy"), grounds.accuracy(used, t)),
         Section(
             t("whole_summary"),
             [

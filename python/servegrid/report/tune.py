@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import charts, common
+from . import charts, common, grounds
 from .common import finite
 from .document import Answer, Block, Bullets, Chart, Code, Document, Paragraph, Section, Table
 from .folder import Folder
@@ -43,34 +43,39 @@ def tune_document(folder: Folder, t: Texts) -> Document:
         answer = t("tune_nothing", before=t.number(before), unit=unit)
     trials = sorted(
         (r for r in data.get("trials", []) if not r.get("reason")),
-        key=lambda r: -(finite(r.get("capacity")) or 0),
+        key=lambda r: (r.get("round", 0), -(finite(r.get("capacity")) or 0)),
     )
+    # Later rounds start from the best so far: only changes of the same round can be set against each other.
+    single = [r for r in trials if r.get("round") == 1]
     bars = [
-        {
-            "name": str(r.get("what", "?")),
-            "value": finite(r.get("capacity")) or 0,
-            "text": t.number(finite(r.get("capacity"))),
-        }
-        for r in trials[:12]
+        {"name": name, "value": finite(r.get("capacity")) or 0, "text": t.number(finite(r.get("capacity")))}
+        for name, r in ((str(r.get("what", "?")), r) for r in [*single[:11], base])
     ]
+    bars[-1]["name"] = t("as_it_is")
     spec = charts.bars(bars, t("axis_sustained", unit=unit))
     picture: list[Block] = []
     if spec is not None:
         picture = [
             Chart(
                 t("chart_tune"),
-                t("sample_trials", n=len(trials)),
+                t("sample_trials", n=len(single)),
                 "; ".join(f"{b['name']}: {b['text']}" for b in bars[:5]),
                 spec,
             )
         ]
     table = Table(
-        [t("change"), t("axis_sustained", unit=unit), t("cause")],
+        [t("round"), t("change"), t("axis_sustained", unit=unit), t("cause")],
         [
-            [str(r.get("what", "")), t.number(finite(r.get("capacity"))), str(r.get("cause", ""))]
+            [
+                str(r.get("round", "")),
+                str(r.get("what", "")),
+                t.number(finite(r.get("capacity"))),
+                common.plain_numbers(str(r.get("cause", "")), t),
+            ]
             for r in trials
         ],
-        numeric={1},
+        caption=t("rounds"),
+        numeric={2},
     )
     diff = data.get("flag_diff") or ""
     flags = "\n".join(diff) if isinstance(diff, list) else str(diff)
@@ -85,9 +90,12 @@ def tune_document(folder: Folder, t: Texts) -> Document:
         Section(t("flags_to_change"), [Code(flags.rstrip())] if flags.strip() else []),
         Section(t("not_known"), [Bullets([t("unknown_quality"), t("unknown_model")])]),
     ]
+    used = grounds.scenarios(folder)
     appendix = [
         Section(t("every_trial"), [*picture, table] if trials else []),
-        Section(t("how_to_reproduce"), common.reproduction(folder, t)),
+        Section(t("memory"), grounds.ledgers(used, t)),
+        Section(t("accuracy"), grounds.accuracy(used, t)),
+        Section(t("how_to_reproduce"), [*common.reproduction(folder, t), Paragraph(t("tune_input"))]),
         common.inputs(folder, t),
     ]
     scenario = common.scenario_facts(folder.texts.get("scenario.resolved.yaml", ""))
