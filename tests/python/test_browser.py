@@ -139,8 +139,10 @@ def test_page(browser: Any, address: str, tmp_path: Path) -> None:
     settled(page)
     after = page.locator(".verdict").inner_text()
     conversations = [
-        float(re.search(r"([\d,.]+) conversations", v)[1].replace(",", "")) for v in (before, after)
-    ]  # type: ignore[index]
+        float(found.replace(",", ""))
+        for found in re.findall(r"([\d,.]+) conversations", before + "\n" + after)
+    ]
+    assert len(conversations) == 2
     assert conversations[1] > 2 * conversations[0]  # 288 GB in place of 80
     assert page.locator(".chart svg").count() == 3
 

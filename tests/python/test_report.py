@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import runpy
@@ -13,7 +14,7 @@ import pytest
 from command import servegrid
 
 import servegrid as sg
-from servegrid.report import render, write
+from servegrid.report import render, write, write_costs
 from servegrid.report.command import main
 from servegrid.report.folder import ReportError, read
 from servegrid.report.texts import LANGUAGES, Texts
@@ -184,6 +185,20 @@ def test_command(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([str(tmp_path / "nothing")]) == 2
     assert main([str(compared), "--output", str(tmp_path / "r.pdf")]) == 2
     assert "holds no servegrid result" in capsys.readouterr().err
+
+
+def test_costs_as_csv(compared: Path, ran: Path, tmp_path: Path) -> None:
+    assert (
+        main([str(compared), "--output", str(tmp_path / "r.html"), "--costs", str(tmp_path / "c.csv")]) == 0
+    )
+    with (tmp_path / "c.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ups = json.loads((compared / "points.json").read_text(encoding="utf-8"))["set_ups"]
+    assert [r["set_up"] for r in rows] == [s["set_up"] for s in ups for _ in s["costs"]]
+    assert [float(r["a_year"]) for r in rows] == [12 * c["per_month"] for s in ups for c in s["costs"]]
+    with pytest.raises(ReportError, match="has no costs"):
+        write_costs(ran, tmp_path / "none.csv")
+    assert not (tmp_path / "none.csv").exists()
 
 
 def test_every_text_is_in_both_languages_with_the_same_places() -> None:

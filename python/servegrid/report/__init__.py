@@ -6,6 +6,6 @@
 
 from __future__ import annotations
 
-from .writing import render, write
+from .writing import render, write, write_costs
 
-__all__ = ["render", "write"]
+__all__ = ["render", "write", "write_costs"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .folder import ReportError
 from .texts import LANGUAGES
-from .writing import render, write
+from .writing import render, write, write_costs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,9 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--stdout", choices=("html", "md"), help="print the report in this form, write no file"
     )
+    parser.add_argument("--costs", metavar="FILE.csv", help="the cost table too, as CSV")
     arguments = parser.parse_args(argv)
     full = True if arguments.full else False if arguments.brief else None
     try:
+        if arguments.costs:
+            print(write_costs(arguments.folder, arguments.costs), file=sys.stderr)
         if arguments.stdout:
             sys.stdout.write(
                 render(

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from . import charts
+from .costs import costs_csv
 from .document import Document
 from .folder import FORMAT_VERSION, Folder, ReportError, digest_of, read
 from .plan import plan_document
@@ -135,6 +136,15 @@ def write(
     if target.suffix not in TEMPLATES:
         raise ReportError(f"{target}: a report is written as .html or .md")
     text = render(folder, form=target.suffix[1:], language=language, full=full, date=date)
+    return _written(text, target)
+
+
+def write_costs(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
+    """Writes the cost table of a comparison, a sweep or a plan as CSV, whole or not at all."""
+    return _written(costs_csv(read(folder)), Path(path))
+
+
+def _written(text: str, target: Path) -> Path:
     handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=target.name, suffix=".partial")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
