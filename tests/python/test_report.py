@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 import runpy
 import shutil
 import string
+import subprocess
 from pathlib import Path
 
 import pytest
+from command import path as command_path
 from command import servegrid
 
 import servegrid as sg
@@ -185,6 +188,20 @@ def test_command(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([str(tmp_path / "nothing")]) == 2
     assert main([str(compared), "--output", str(tmp_path / "r.pdf")]) == 2
     assert "holds no servegrid result" in capsys.readouterr().err
+
+
+def test_the_reproduction_gives_the_same_points(compared: Path, tmp_path: Path) -> None:
+    said = html.unescape(re.search(r"<code>(csplit.*?)</code>", render(compared), re.DOTALL)[1])  # type: ignore[index]
+    command = shutil.which("servegrid", path=str(Path(command_path()).parent))
+    assert command
+    said = said.replace("servegrid run", f"'{command}' run").replace(str(compared), str(compared.resolve()))
+    subprocess.run(["sh", "-e", "-c", said], cwd=tmp_path, check=True, capture_output=True)
+    points = json.loads((compared / "points.json").read_text(encoding="utf-8"))["points"]
+    again = sorted((tmp_path / "again").iterdir())
+    assert len(again) == len(points)
+    for point, folder in zip(points, again, strict=True):
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        assert summary["mean_tpot_ms"] == point["summary"]["mean_tpot_ms"]
 
 
 def test_costs_as_csv(compared: Path, ran: Path, tmp_path: Path) -> None:

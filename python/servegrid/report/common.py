@@ -98,6 +98,12 @@ def command_of(folder: Folder) -> str:
     for name, verb in (("plan.resolved.yaml", "plan"), ("scenario.resolved.yaml", "run")):
         if name in folder.texts:
             return f"servegrid {verb} {shlex.quote(str(folder.path / name))} --output again"
+    several = "scenarios.resolved.yaml"
+    if several in folder.texts:  # one document a point; the command takes one a file
+        return (
+            f"csplit -s -z -b %03d.yaml {shlex.quote(str(folder.path / several))} '/^---$/' '{{*}}'\n"
+            'for point in xx*.yaml; do servegrid run "$point" --output "again/$point"; done'
+        )
     return ""
 
 

@@ -234,7 +234,9 @@ def _token_costs(plan: Row, rows: list[Row], t: Texts) -> Table | None:
 
 def _changes(plan: Row, rows: list[Row], sheet: str, t: Texts) -> list[str]:
     out = [
-        s.removeprefix("reversed by: ") for s in plan.get("before_you_sign", []) if s.startswith("reversed by")
+        s.removeprefix("reversed by: ")
+        for s in plan.get("before_you_sign", [])
+        if s.startswith("reversed by")
     ]
     chosen = plan.get("chosen") or {}
     for o in chosen.get("options", []):
