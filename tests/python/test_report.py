@@ -267,6 +267,10 @@ def test_the_sensitivity_of_a_plan_is_relative_to_it(tmp_path: Path) -> None:
     ):
         assert f"{change}: {100 * (share - 1):+.0f} %" in text
     assert step["capacity_low"] < 1 < step["capacity_high"]
+    # Both objectives are drawn, each with its line.
+    for metric in ("p95 TTFT", "p95 TPOT"):
+        assert Texts("en")("chart_curve", metric=metric) in text
+    assert text.count(">objective</text>") == 2
 
 
 def test_numbers_as_people_write_them() -> None:

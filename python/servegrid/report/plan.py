@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import charts, common, grounds
@@ -11,6 +12,7 @@ from .folder import Folder
 from .texts import Texts
 
 MOST_OPTIONS = 3
+MOST_CURVES = 4
 MONTHS = 12
 
 Row = dict[str, Any]
@@ -118,35 +120,50 @@ def _metric(column: str) -> str:
     return f"{statistic} {latency.upper()}"
 
 
+OBJECTIVE = re.compile(r"^(\S+) (TTFT|TPOT|E2EL|ITL) <= ([\d.]+) (ms|s)$")
+
+
+def _limits(plan: Row) -> dict[str, float]:
+    """The objectives by column of curves.csv [ms]: "p95 TTFT <= 5 s" -> {"p95_ttft_ms": 5000}."""
+    found = (OBJECTIVE.match(str(o)) for o in plan.get("objectives", []))
+    return {
+        f"{m[1]}_{m[2].lower()}_ms": float(m[3]) * (1000 if m[4] == "s" else 1)
+        for m in found
+        if m is not None
+    }
+
+
 def _curves(folder: Folder, unit: str, t: Texts) -> list[Block]:
-    """One replica of each finalist over the load; objectives as columns of curves.csv."""
+    """One replica of each finalist over the load; what has an objective comes first, with its line."""
     rows = folder.tables.get("curves", [])
     if not rows:
         return []
+    limits = _limits(folder.data)
+    columns = sorted((c for c in rows[0] if c.endswith("_ms")), key=lambda c: c not in limits)
     blocks: list[Block] = []
-    for column in rows[0]:
-        if not column.endswith("_ms"):
-            continue
+    for column in columns[:MOST_CURVES]:
         drawn: list[Row] = [
             {"name": r["set_up"], "x": float(r["load_per_replica"]), "y": float(r[column])}
             for r in rows
             if r.get(column) and r.get("load_per_replica")
         ]
-        spec = charts.lines(drawn, t("axis_load_replica", unit=unit), f"{_metric(column)} [ms]", log=True)
-        if spec is not None:
-            ends = {r["name"]: r for r in sorted(drawn, key=lambda r: r["x"])}
-            alt = "; ".join(
-                t("alt_end", name=n, value=t.number(r["y"]), load=t.number(r["x"])) for n, r in ends.items()
-            )
-            blocks.append(
-                Chart(
-                    t("chart_curve", metric=_metric(column)),
-                    t("sample_points", n=len(drawn)),
-                    alt,
-                    spec,
-                )
-            )
-    return blocks[:4]
+        spec = charts.lines(
+            drawn,
+            t("axis_load_replica", unit=unit),
+            f"{_metric(column)} [ms]",
+            log=True,
+            limit=limits.get(column),
+            limit_text=t("slo"),
+        )
+        if spec is None:
+            continue
+        ends = {r["name"]: r for r in sorted(drawn, key=lambda r: r["x"])}
+        alt = "; ".join(
+            t("alt_end", name=n, value=t.number(r["y"]), load=t.number(r["x"])) for n, r in ends.items()
+        )
+        title = t("chart_curve", metric=_metric(column))
+        blocks.append(Chart(title, t("sample_points", n=len(drawn)), alt, spec))
+    return blocks
 
 
 def _sensitivity(plan: Row, t: Texts) -> list[Block]:
