@@ -29,8 +29,8 @@ struct FitOptions {
 
 /// Fits the rows of one (GPU, engine); their step models are left with the fitted costs. Loss: soft
 /// L1 of log TPOT and half of log TTFT (queued runs above 5 s: TPOT only), rows weighted so that
-/// a model counts with the fifth root of its rows, weak priors around the defaults. Deterministic on
-/// any number of threads.
+/// a model counts with the fifth root of its rows, weak priors around the defaults. Deterministic
+/// on any number of threads.
 ServingFit fit_serving(std::vector<PreparedRow*> rows, const catalog::ServingCosts& start,
                        const FitOptions& options);
 

@@ -96,7 +96,6 @@ bool is_copy(const MeasuredRow& row, const std::string& precision, Seen& seen) {
 // Which rows a per-row figure may count, and why the others not.
 std::string reason_to_skip(const MeasuredRow& row, const std::string& mode, bool no_concurrency) {
   if (mode != "agg") return "disaggregated";
-  if (contains(row.model, "DeepSeek")) return "speculative decoding unknown";
   const bool grace = row.gpu == "gb200" || row.gpu == "gb300";
   if (row.gpus > 8 || (grace && row.gpus > 4)) return "not one server";
   const bool no_pressure =
@@ -142,6 +141,10 @@ MeasuredRow read_silicon(const CsvReader& csv, Seen& seen) {
   if (row.skip.empty() && row.concurrency < 1) row.skip = "no concurrency recorded";
   if (row.skip.empty() && (row.ttft_ms <= 0 || row.tpot_ms <= 0)) row.skip = "no measurement";
   if (row.skip.empty() && is_copy(row, precision, seen)) row.skip = "copy";
+  if (row.skip.empty() && contains(row.model, "DeepSeek")) {
+    row.skip = "speculative decoding unknown";
+    row.only_by_median = true;
+  }
   if (csv.has("unfair") && !csv.text("unfair").empty()) row.skip = csv.text("unfair");
   return row;
 }

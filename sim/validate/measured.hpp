@@ -29,6 +29,7 @@ struct MeasuredRow {
   // Other measured metrics by their summary name ("p99_ttft_ms", "output_throughput", ...).
   std::vector<std::pair<std::string, double>> others;
   std::string date;
+  bool only_by_median = false;  // may have drafted or not: skipped, and judged by its group
   Protocol protocol;
   std::string skip;  // reason, empty when the row counts
 };

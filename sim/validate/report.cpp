@@ -75,9 +75,9 @@ Json share_json(const Decisions::Share& share) {
 
 using Group = std::tuple<std::string, std::string, std::string>;
 
-std::set<Group> groups_of(const Report& report) {
+std::set<Group> groups_of(const std::vector<Scored>& scored) {
   std::set<Group> groups;
-  for (const auto& s : report.scored) groups.insert({s.gpu, s.engine, s.model});
+  for (const auto& s : scored) groups.insert({s.gpu, s.engine, s.model});
   return groups;
 }
 
@@ -123,6 +123,21 @@ std::string share_line(const char* title, const Decisions::Share& share) {
   return fmt::format("  {:<28} {:>6.1f} %  of {} pairs\n", title,
                      100.0 * static_cast<double>(share.right) / static_cast<double>(share.pairs),
                      share.pairs);
+}
+
+// One line a group: that the rows of a group differ by drafts or none is no error of a row.
+std::string medians_text(const Report& report) {
+  if (report.by_median.empty()) return {};
+  std::string out =
+      "\nRuns that may have drafted tokens or not, simulated without: medians of groups only\n";
+  for (const auto& g : groups_of(report.by_median)) {
+    const ErrorStats tpot = stats_of(report.by_median, Metric::tpot, in_group(g));
+    const ErrorStats ttft = stats_of(report.by_median, Metric::ttft, in_group(g));
+    out += fmt::format("{:<44} {:>5}  TPOT {:>+6.1f}  TTFT {:>+6.1f}\n",
+                       fmt::format("{} {} {}", std::get<0>(g), std::get<1>(g), std::get<2>(g)),
+                       tpot.n, tpot.median_signed, ttft.median_signed);
+  }
+  return out;
 }
 
 const char* what_is_left_out(const std::string& what) {
@@ -177,7 +192,7 @@ std::string to_json(const Report& report) {
                          {"median_signed", number(s.median_signed)}};
   }
   j["groups"] = Json::array();
-  for (const auto& g : groups_of(report)) {
+  for (const auto& g : groups_of(report.scored)) {
     Json entry;
     entry["gpu"] = std::get<0>(g);
     entry["engine"] = std::get<1>(g);
@@ -186,6 +201,17 @@ std::string to_json(const Report& report) {
     entry["tpot"] = both["tpot"];
     entry["ttft"] = both["ttft"];
     j["groups"].push_back(entry);
+  }
+  j["by_median"] = Json::array();
+  for (const auto& g : groups_of(report.by_median)) {
+    const ErrorStats tpot = stats_of(report.by_median, Metric::tpot, in_group(g));
+    const ErrorStats ttft = stats_of(report.by_median, Metric::ttft, in_group(g));
+    j["by_median"].push_back({{"gpu", std::get<0>(g)},
+                              {"engine", std::get<1>(g)},
+                              {"model", std::get<2>(g)},
+                              {"n", tpot.n},
+                              {"tpot_median_signed", number(tpot.median_signed)},
+                              {"ttft_median_signed", number(ttft.median_signed)}});
   }
   j["by_concurrency"] = Json::array();
   std::set<std::int64_t> concurrencies;
@@ -228,11 +254,12 @@ std::string to_table(const Report& report) {
                        s.median_ape, s.mape, s.p90_ape, s.median_signed);
   }
   out += "\n";
-  for (const auto& g : groups_of(report)) {
+  for (const auto& g : groups_of(report.scored)) {
     out +=
         table_line(report, fmt::format("{} {} {}", std::get<0>(g), std::get<1>(g), std::get<2>(g)),
                    in_group(g));
   }
+  out += medians_text(report);
   out += fmt::format("\n{} rows, {} predicted\n", report.rows, report.scored.size());
   for (const auto& [reason, count] : report.skipped)
     out += fmt::format("{:>6}  {}\n", count, reason);

@@ -59,6 +59,22 @@ void leave_models_out(Report& report, unsigned threads, std::vector<Prediction>&
   }
 }
 
+// Rows that were skipped because nobody knows whether they drafted, simulated without drafts.
+void judge_by_median(Report& report, Preparer& preparer, unsigned threads) {
+  for (const auto& p : report.prepared) {
+    if (!p.row.only_by_median) continue;
+    MeasuredRow row = p.row;
+    row.skip.clear();
+    report.drafting_unknown.push_back(preparer.prepare(row));
+  }
+  const auto& rows = report.drafting_unknown;
+  std::vector<Prediction> predictions(rows.size());
+  for_each_index(rows.size(), threads, [&](std::size_t i) { predictions[i] = predict(rows[i]); });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (predictions[i].skip.empty()) report.by_median.push_back(scored(rows[i], predictions[i]));
+  }
+}
+
 }  // namespace
 
 Report validate(const ValidateOptions& options) {
@@ -89,6 +105,7 @@ Report validate(const ValidateOptions& options) {
       report.scored.push_back(scored(report.prepared[i], predictions[i]));
     }
   }
+  if (report.left_out.empty()) judge_by_median(report, preparer, options.threads);
   report.decisions = decisions_of(report.scored, options.tpot_limit_ms);
   return report;
 }

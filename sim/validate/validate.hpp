@@ -21,6 +21,8 @@ struct ValidateOptions {
 struct Report {
   std::vector<PreparedRow> prepared;            // owns the rows that `scored` points to
   std::vector<Scored> scored;                   // predicted rows
+  std::vector<PreparedRow> drafting_unknown;    // owns the rows that `by_median` points to
+  std::vector<Scored> by_median;                // rows that only their group's median can judge
   std::map<std::string, std::int64_t> skipped;  // reason -> rows
   std::int64_t rows = 0;
   Decisions decisions;

@@ -68,6 +68,7 @@ TEST_CASE("rows of the silicon sample: parallelism recovered, unfair ones named"
   CHECK(rows[4].protocol.client_per_prompt_token == Approx(0.05e-3));
   CHECK(rows[5].skip == "disaggregated");
   CHECK(rows[6].skip == "speculative decoding unknown");
+  CHECK(rows[6].only_by_median);
   CHECK(rows[7].skip == "not one server");
 }
 
