@@ -64,16 +64,22 @@ bench: bench-deps ## how fast: whole runs inside SimGrid and the parts on their 
 	@$(BUILD)/bench/bench_runs --output $(BUILD)/bench.json
 	@$(BUILD)/bench/bench_parts --benchmark_min_time=0.5
 
-soak: test-deps ## 60,000 random scenarios: leaps against single steps, bit for bit (about a quarter of an hour)
+soak: test-deps ## random scenarios with every invariant on, a week of a fleet, days of a closed loop (half an hour)
 	@cmake --preset release -DSERVEGRID_TESTS=ON >/dev/null
-	@cmake --build --preset release --target test_engine test_cluster
+	@cmake --build --preset release --target test_engine test_cluster servegrid_cli servegrid_simgrid
 	@$(BUILD)/tests/engine/test_engine "[soak]"
-	@$(BUILD)/tests/cluster/test_cluster "[soak]"
+	@SERVEGRID_CHECK=1 $(BUILD)/tests/cluster/test_cluster "[soak]"
+	@SERVEGRID_SOAK=1 python3 tests/cli/drive.py soak $(SERVEGRID) $(CURDIR)
 
 asan: test-deps ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan
 	@ctest --test-dir build/asan --output-on-failure
+
+tsan: test-deps ## what has threads (calibrate, validate) and what forks, under ThreadSanitizer
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan --target test_calibrate test_validate test_jobs
+	@ctest --test-dir build/tsan --output-on-failure -R '^(calibrate|validate|jobs)$$'
 
 FORMATTED = $(shell git ls-files '*.cpp' '*.hpp')
 format: dev-deps ## rewrite the sources with clang-format
@@ -95,4 +101,4 @@ fuzz: dev-deps ## each fuzz target for FUZZ_SECONDS (default 60)
 clean: ## remove build/ and results/
 	rm -rf build results
 
-.PHONY: help deps test-deps bench-deps dev-deps python-deps python build study test bench soak asan format check-format tidy fuzz clean
+.PHONY: help deps test-deps bench-deps dev-deps python-deps python build study test bench soak asan tsan format check-format tidy fuzz clean

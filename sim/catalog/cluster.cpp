@@ -56,6 +56,13 @@ PoolSpec load_pool(const Value& v, const Value& all, const Catalog& catalog,
   if (role.present()) {
     pool.role = static_cast<PoolRole>(choice(role, {"serve", "prefill", "decode"}));
   }
+  const Policy p = pool.engine.policy;
+  const bool hands_over = p == Policy::vllm_v1 || p == Policy::sglang || p == Policy::trtllm;
+  if (pool.role != PoolRole::serve && !hands_over) {
+    throw role.error(pool.engine.name +
+                     " is not simulated with KV caches handed over: prefill and decode pools need "
+                     "vLLM V1, SGLang or TensorRT-LLM");
+  }
   return pool;
 }
 

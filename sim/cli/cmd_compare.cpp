@@ -50,7 +50,7 @@ Spec spec_of(const std::string& verb) {
     spec.options.add(group);
   }
   CommonUse use;
-  use.output = use.set = use.seed = use.jobs = use.leap = true;
+  use.output = use.set = use.seed = use.jobs = use.leap = use.limits = true;
   add_common(spec, use);
   return spec;
 }
@@ -179,6 +179,8 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
   study::CompareOptions options;
   options.jobs = common.jobs;
   options.leap = common.leap;
+  options.check_events = common.check;
+  options.limits = common.limits;
   std::vector<study::Point> points;
   {
     Progress progress("simulating", cases.size(), common.quiet);

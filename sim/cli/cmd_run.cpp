@@ -37,7 +37,7 @@ Spec run_spec() {
                              "ui.perfetto.dev opens");
   add_scenario_flags(spec, Purpose::run);
   CommonUse use;
-  use.output = use.set = use.seed = use.jobs = use.leap = true;
+  use.output = use.set = use.seed = use.jobs = use.leap = use.limits = true;
   add_common(spec, use);
   spec.options.add_options()(
       "no-requests-table", po::bool_switch(),
@@ -74,6 +74,8 @@ int run_command(const Args& args) {
   metrics::RunResult result;
   cluster::RunOptions options;
   options.leap = common.leap;
+  options.check_events = common.check;
+  options.limits = common.limits;
   options.requests = !parsed->values["no-requests-table"].as<bool>();
   const study::Point point = study::evaluate(scenario, scenario.name, options, &result);
   if (!point.feasible && common.format == OutputFormat::json) print(to_json(point));

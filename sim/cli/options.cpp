@@ -7,6 +7,7 @@
 #include "catalog/reader.hpp"
 #include "cli/console.hpp"
 #include "units/error.hpp"
+#include "units/quantity.hpp"
 
 namespace servegrid::cli {
 
@@ -138,6 +139,18 @@ void add_common(Spec& spec, const CommonUse& use) {
         "on it");
   if (use.leap)
     add("no-leap", po::bool_switch(), "one event a step: slower, the same result bit for bit");
+  if (use.limits) {
+    add("max-events", po::value<std::string>()->value_name("N"),
+        "stop each simulation after N events with what it has (marked partial; the same result "
+        "everywhere)");
+    add("max-time", po::value<std::string>()->value_name("TIME"),
+        "stop each simulation after so much wall time: '30 s', '5 min'");
+    add("max-memory", po::value<std::string>()->value_name("SIZE"),
+        "stop each simulation when its process holds so much memory: '2 GB' (with another limit: "
+        "'8 GiB')");
+    add("check", po::bool_switch(),
+        "look at every event for what must hold: time, queues, batch, pool, links, order");
+  }
   add("quiet", po::bool_switch(), "no progress and no notes on standard error");
   spec.options.add(group);
 }
@@ -167,6 +180,21 @@ Common common_of(const Parsed& parsed) {
     common.set.emplace_back("seed", std::to_string(parsed.integer("seed", 0, INT64_MAX, 0)));
   common.jobs = static_cast<int>(parsed.integer("jobs", 1, 1024, 0));
   common.quiet = parsed.has("quiet") && parsed.values["quiet"].as<bool>();
+  common.check = parsed.has("check") && parsed.values["check"].as<bool>();
+  common.limits.events = parsed.integer("max-events", 1, INT64_MAX, 0);
+  const auto positive = [&](const char* name, units::Dimension dimension) {
+    if (!parsed.has(name)) return 0.0;
+    double value = 0;
+    try {
+      value = units::parse(parsed.text(name), dimension);
+    } catch (const InputError& e) {
+      throw InputError(std::string("--") + name + ": " + e.what());
+    }
+    if (!(value > 0)) throw InputError(std::string("--") + name + " must be above 0");
+    return value;
+  };
+  common.limits.seconds = positive("max-time", units::Dimension::seconds);
+  common.limits.bytes = positive("max-memory", units::Dimension::bytes);
   common.leap = !(parsed.has("no-leap") && parsed.values["no-leap"].as<bool>());
   return common;
 }

@@ -9,6 +9,7 @@
 
 #include "catalog/catalog.hpp"
 #include "cli/commands.hpp"
+#include "cluster/limits.hpp"
 
 namespace servegrid::cli {
 
@@ -45,6 +46,7 @@ std::optional<Parsed> parse(const Spec& spec, const Args& args);
 /// Adds --format, and, where they make sense, the others.
 struct CommonUse {
   bool output = false, set = false, seed = false, jobs = false, leap = false, csv = true;
+  bool limits = false;  // and --check
 };
 void add_common(Spec& spec, const CommonUse& use);
 
@@ -53,7 +55,8 @@ struct Common {
   std::string output;
   catalog::Overrides set;
   int jobs = 0;  // 0 = as many as there are cores
-  bool quiet = false, leap = true;
+  bool quiet = false, leap = true, check = false;
+  cluster::Limits limits;
 };
 Common common_of(const Parsed& parsed);
 /// "PATH=VALUE" of --set, taken apart.

@@ -84,7 +84,7 @@ Table points_table(const std::vector<study::Point>& points) {
           metric(p, "preemptions", 0),
           percent(p.load.kv_use_mean),
           prefix_hit(p),
-          p.binds};
+          p.binds + (p.partial.empty() ? "" : "; PARTIAL: " + p.partial)};
       cells.insert(cells.end(), values.begin(), values.end());
     } else {
       cells.resize(13, "-");
@@ -107,16 +107,17 @@ std::string points_csv(const std::vector<study::Point>& points) {
   }
   std::string out =
       "label,set_up,model,weights,gpu,engine,gpus,replicas,users,request_rate,feasible,reason,"
-      "nearest,context_tokens,kv_capacity_tokens,resident_conversations,may_not_fit,binds,trust";
+      "nearest,context_tokens,kv_capacity_tokens,resident_conversations,may_not_fit,binds,trust,"
+      "partial";
   for (const auto& name : metrics) out += ',' + name;
   out += '\n';
   for (const auto& p : points) {
-    out +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{:.10g},{},{},{},{},{},{:.10g},{},{},{}",
-                    csv_field(p.label), csv_field(p.set_up), csv_field(p.model), p.weights,
-                    csv_field(p.gpu), csv_field(p.engine), p.gpus, p.replicas, p.users, p.rate,
-                    p.feasible, csv_field(p.reason), csv_field(p.nearest), p.context_tokens,
-                    p.kv_tokens, p.resident, p.may_not_fit, csv_field(p.binds), csv_field(p.trust));
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{:.10g},{},{},{},{},{},{:.10g},{},{},{},{}",
+                       csv_field(p.label), csv_field(p.set_up), csv_field(p.model), p.weights,
+                       csv_field(p.gpu), csv_field(p.engine), p.gpus, p.replicas, p.users, p.rate,
+                       p.feasible, csv_field(p.reason), csv_field(p.nearest), p.context_tokens,
+                       p.kv_tokens, p.resident, p.may_not_fit, csv_field(p.binds),
+                       csv_field(p.trust), csv_field(p.partial));
     for (const auto& name : metrics) {
       const auto value = p.metric(name);
       out += value ? fmt::format(",{:.10g}", *value) : ",";
@@ -185,6 +186,7 @@ std::string run_text(const study::Point& p) {
   const auto line = [&](const std::string& what, const std::string& value) {
     out += fmt::format("  {:<28} {}\n", what, value);
   };
+  if (!p.partial.empty()) line("PARTIAL", p.partial + "; what follows is of what ran until then");
   line("load", p.users > 0 ? fmt::format("{} users, {}", p.users, p.workload)
                            : load_of(p) + ", " + p.workload);
   line("resident conversations",
@@ -254,6 +256,10 @@ std::string run_csv(const study::Point& p) {
     }
     names += name;
     values += fmt::format("{:.10g}", value);
+  }
+  if (!p.partial.empty()) {
+    names += ",partial";
+    values += ',' + csv_field(p.partial);
   }
   return names + '\n' + values + '\n';
 }

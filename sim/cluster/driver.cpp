@@ -51,7 +51,9 @@ Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
   if (services_.size() > 1) need_records("several models");
   if (options_.custom.source) source_ = options_.custom.source(std::move(source_));
   if (options_.requests) {
-    result_.requests.reserve(static_cast<std::size_t>(source_->total()));
+    constexpr std::int64_t most_reserved = 1'000'000;  // the rest grows: a limit may come first
+    result_.requests.reserve(static_cast<std::size_t>(
+        options_.limits.any() ? std::min(source_->total(), most_reserved) : source_->total()));
   } else {
     need_no_records(scenario.workload);
     const double warmup = scenario.workload.warmup_fraction * static_cast<double>(source_->total());
@@ -71,6 +73,8 @@ Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
     operations_->start();
   }
   stop_when(scenario.workload);
+  if (options_.limits.any()) limits_.emplace(options_.limits);
+  if (options_.check_events || check_by_environment()) invariants_.emplace(configs_);
 }
 
 void Driver::build(const catalog::Scenario& scenario) {
@@ -161,9 +165,10 @@ Ticks Driver::next_event() {
 void Driver::run(std::int64_t events, Ticks until) {
   for (; events > 0 && flows_.empty(); --events) {
     const Ticks next = next_event();
-    if (next == no_event || next > until) return;
+    if (next == no_event || next > until || limit_reached()) return;
     if (next < now_) throw RunError("event loop: an event lies before the one handled last");
     now_ = next;
+    if (invariants_) invariants_->event(now_);
     // At one instant arrivals come first, so that an idle replica starts with all of them, then
     // replicas, then clients that give up, then timers.
     if (!arrivals_.empty() && arrivals_.top().at == next) {
@@ -171,6 +176,9 @@ void Driver::run(std::int64_t events, Ticks until) {
     } else if (const std::size_t first = heap_.front(); next_[first] == next) {
       fleet_.replicas[first].advance(now_);
       update(first);
+      if (invariants_) {
+        invariants_->state(static_cast<int>(first), fleet_.replicas[first].observe(now_));
+      }
       if (!want_room_[first].empty()) give_room(static_cast<int>(first));
     } else if (next_deadline() == next) {
       give_up();
@@ -278,6 +286,7 @@ void Driver::send(RequestId id, int replica, const Request& request) {
   record(id).replica = replica;
   if (!disaggregated_ || way(id).phase != Phase::decode) ++record(id).attempts;
   ++fleet_.outstanding[r];
+  if (invariants_) invariants_->sent(replica, request);
   fleet_.replicas[r].submit(request, now_);
   update(r);
 }
@@ -289,6 +298,7 @@ void Driver::turn_away(RequestId id, const std::string& reason) {
 }
 
 void Driver::scheduled(RequestId id, Ticks at, std::int64_t cached_tokens) {
+  if (invariants_) invariants_->scheduled(record(id).replica, id);
   if (record(id).outcome != metrics::Outcome::in_flight) return;  // its client has gone
   if (disaggregated_ && way(id).phase == Phase::decode) return unreserve(id);
   record(id).scheduled = at;
@@ -345,11 +355,7 @@ void Driver::withdraw(RequestId id) {
   if (disaggregated_ && prefills(record(id).replica)) {
     const bool kept = result_.handovers[static_cast<std::size_t>(id)].prefilled >= 0;
     give_up_transfer(id);
-    if (kept) {
-      std::deque<RequestId>& parked = service_of(id).decode_parked;
-      parked.erase(std::remove(parked.begin(), parked.end(), id), parked.end());
-      return release_prefill(id);
-    }
+    if (kept) return release_prefill(id);
   } else if (disaggregated_) {
     unreserve(id);
   }
@@ -360,6 +366,7 @@ void Driver::withdraw(RequestId id) {
 
 // Of a prefill replica: its only token reaches nobody.
 void Driver::aborted(RequestId id, Ticks, std::int64_t generated) {
+  if (invariants_) invariants_->gone(id);
   if (!prefills(record(id).replica)) record(id).generated_tokens = generated;
 }
 
@@ -387,6 +394,7 @@ void Driver::finished(RequestId id, Ticks at) {
 }
 
 void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
+  if (invariants_) invariants_->gone(id);
   record(id).finish = at;
   record(id).outcome = metrics::Outcome::rejected;
   record(id).reason = reason;
@@ -398,6 +406,7 @@ void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
 // Epochs are told when they end, which may be late; the order of the timeline is that of their
 // starts. An epoch waits until no replica is in one that began before it.
 void Driver::epoch(const metrics::Epoch& epoch) {
+  if (invariants_) invariants_->epoch(epoch);
   if (fleet_.replicas.size() == 1) {
     add_to_timeline(epoch);
     return;

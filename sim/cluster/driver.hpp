@@ -10,6 +10,7 @@
 
 #include "cluster/event_loop.hpp"
 #include "cluster/id_table.hpp"
+#include "cluster/invariants.hpp"
 #include "cluster/operations.hpp"
 #include "cluster/router.hpp"
 #include "cluster/simulate.hpp"
@@ -30,10 +31,13 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   Ticks next_event() override;
   void run(std::int64_t events, Ticks until) override;
   [[nodiscard]] Ticks now() const override { return now_; }
-  std::vector<Flow> take_flows() override { return std::exchange(flows_, {}); }
+  std::vector<Flow> take_flows() override;
   void flow_over(std::int64_t id, Ticks at) override;
   /// Latency of a transfer between two GPUs [s], given by the platform; without: none.
   void set_latency(std::function<double(int, int)> latency) { latency_ = std::move(latency); }
+
+  /// The links between two GPUs, for the invariants.
+  void set_links(std::function<Invariants::Links(int, int)> links) { links_ = std::move(links); }
 
   /// The result, once; after next_event() was no_event.
   metrics::RunResult take_result();
@@ -127,6 +131,8 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   void stop_when(const catalog::WorkloadSpec& workload);
   void look_at_precision();
   void cut();
+  [[nodiscard]] bool limit_reached();
+  void drop_those_to_come();
   void update(std::size_t replica);
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
@@ -185,6 +191,9 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   std::vector<Flow> flows_;
   std::int64_t next_flow_ = 0;
   std::function<double(int, int)> latency_;
+  std::function<Invariants::Links(int, int)> links_;
+  std::optional<LimitWatch> limits_;
+  std::optional<Invariants> invariants_;
   Ticks now_ = 0;
   // A run that ends before its requests do.
   Ticks stop_at_ = engine::never;

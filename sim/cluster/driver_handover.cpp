@@ -105,7 +105,19 @@ void Driver::send_flows(RequestId id, Part part) {
   }
 }
 
+std::vector<Flow> Driver::take_flows() {
+  if (stopped_) flows_.clear();  // begun by what was under way at the stop
+  if (invariants_ && links_) {
+    for (const Flow& f : flows_) {
+      invariants_->flow_begun(f.id, now_, f.bytes, links_(f.from, f.to));
+    }
+  }
+  return std::exchange(flows_, {});
+}
+
 void Driver::flow_over(std::int64_t flow, Ticks at) {
+  if (invariants_ && links_) invariants_->flow_over(flow, at);
+  if (stopped_) return;
   const auto it = flow_of_.find(flow);
   if (it == flow_of_.end()) throw RunError("event loop: a flow ends that was not begun");
   const auto [id, generation] = it->second;
@@ -155,6 +167,7 @@ void Driver::unreserve(RequestId id) {
 // A transfer, or the wait for one, ends without result; flows under way drain unheeded.
 void Driver::give_up_transfer(RequestId id) {
   Way& w = way(id);
+  std::erase(service_of(id).decode_parked, id);
   if (w.decode >= 0) {
     const auto d = static_cast<std::size_t>(w.decode);
     auto& queue = want_room_[d];

@@ -40,20 +40,48 @@ void Driver::look_at_precision() {
   stop_at_ = now_;
 }
 
+// Whether the run stops here with what it has, for taking too much.
+bool Driver::limit_reached() {
+  if (!limits_) return false;
+  std::string reached = limits_->reached();
+  if (reached.empty()) return false;
+  result_.partial = std::move(reached);
+  stop_at_ = now_;
+  cut();
+  return true;
+}
+
 void Driver::cut() {
-  stopped_ = true;
+  stopped_ = result_.stopped = true;
   precision_ = 0;
-  for (engine::Replica& replica : fleet_.replicas) {
-    for (const engine::Left& left : replica.cut(stop_at_)) {
-      record(left.id).generated_tokens = left.generated;
+  for (std::size_t r = 0; r < fleet_.replicas.size(); ++r) {
+    const bool prefill = prefills(static_cast<int>(r));  // its only token reaches nobody
+    for (const engine::Left& left : fleet_.replicas[r].cut(stop_at_)) {
+      if (!prefill) record(left.id).generated_tokens = left.generated;
     }
   }
   result_.end = std::max(result_.end, stop_at_);
-  // Requests that were still to come: ids count those that arrived.
-  std::erase_if(result_.requests, [](const metrics::RequestRecord& r) { return r.id < 0; });
-  for (std::size_t i = 0; i < result_.requests.size(); ++i) {
-    result_.requests[i].id = static_cast<std::int64_t>(i);
+  if (sums_) {
+    records_.each([this](const metrics::RequestRecord& r) { sums_->add_unfinished(r); });
+    records_ = {};
   }
+  drop_those_to_come();
+}
+
+// Ids count the requests that arrived.
+void Driver::drop_those_to_come() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < result_.requests.size(); ++i) {
+    if (result_.requests[i].id < 0) continue;
+    if (kept != i) {
+      result_.requests[kept] = std::move(result_.requests[i]);
+      if (!result_.handovers.empty()) result_.handovers[kept] = result_.handovers[i];
+    }
+    result_.requests[kept].id = static_cast<std::int64_t>(kept);
+    ++kept;
+  }
+  result_.requests.resize(kept);
+  if (!result_.handovers.empty()) result_.handovers.resize(kept);
 }
 
 }  // namespace servegrid::cluster

@@ -51,6 +51,13 @@ class IdTable {
     return std::move(pool_[static_cast<std::size_t>(place)]);
   }
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// Every value, in no order that means anything.
+  template <typename F>
+  void each(F use) const {
+    for (const Entry& entry : entries_) {
+      if (entry.id >= 0) use(pool_[static_cast<std::size_t>(entry.place)]);
+    }
+  }
 
  private:
   struct Entry {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catalog/scenario.hpp"
+#include "cluster/limits.hpp"
 #include "cluster/router.hpp"
 #include "metrics/result.hpp"
 #include "roofline/step_times.hpp"
@@ -31,7 +32,9 @@ struct RunOptions {
   /// does not grow with the run. Not with timeouts, cancellations, faults, operations or several
   /// pools that hand over or serve several models.
   bool requests = true;
-  bool check = true;  // conservation invariants at the end
+  bool check = true;          // conservation invariants at the end
+  bool check_events = false;  // every event too (invariants.hpp); also by SERVEGRID_CHECK=1
+  Limits limits;              // reached: the result is of what was done until then
   CustomPolicies custom;
 };
 

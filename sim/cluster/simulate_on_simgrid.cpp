@@ -72,6 +72,14 @@ metrics::RunResult simulate_on_simgrid(const catalog::Scenario& scenario,
     return routes.latency(platform.gpus.at(static_cast<std::size_t>(from)),
                           platform.gpus.at(static_cast<std::size_t>(to)));
   });
+  driver.set_links([&](int from, int to) {
+    Invariants::Links links;
+    for (const int l : routes.links(platform.gpus.at(static_cast<std::size_t>(from)),
+                                    platform.gpus.at(static_cast<std::size_t>(to)))) {
+      links.emplace_back(l, platform.links[static_cast<std::size_t>(l)].bandwidth);
+    }
+    return links;
+  });
   simgrid_entry().run(platform, driver);
   return driver.take_result();
 }

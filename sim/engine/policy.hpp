@@ -32,6 +32,9 @@ class Policy {
   virtual void joined(const State& /*state*/, Slot /*slot*/) {}
   virtual void decodes(const State& /*state*/, Slot /*slot*/) {}
   virtual void left(const State& /*state*/, Slot /*slot*/) {}
+  /// Its blocks stay held after it left, for a transfer; and no longer.
+  virtual void kept(const State& /*state*/, Slot /*slot*/) {}
+  virtual void given_back(const State& /*state*/, Slot /*slot*/) {}
   /// A decoding sequence is about to gain more tokens than the others; has gained them.
   virtual void gains(const State& /*state*/, Slot /*slot*/) {}
   virtual void gained(const State& /*state*/, Slot /*slot*/) {}

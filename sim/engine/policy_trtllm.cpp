@@ -43,6 +43,8 @@ class TrtllmPolicy final : public MixedPolicy {
   void left(const State& state, Slot slot) override {
     committed_ -= to_completion(state[slot].request);
   }
+  void kept(const State& state, Slot slot) override { committed_ += state[slot].blocks; }
+  void given_back(const State& state, Slot slot) override { committed_ -= state[slot].blocks; }
 
  protected:
   // Prompts wait for more of them, for at most so many steps and only while others decode

@@ -99,8 +99,7 @@ bool Rank::plan(Ticks now) {
   plan_.swapped = 0;
   state.loading = 0;
   policy_->plan(state, now, plan_);
-  state.counters.blocks_allocated = state.pool.allocated();
-  state.counters.blocks_freed = state.pool.freed();
+  count_blocks();
   const std::int64_t decoded = state.decodes.take_generated();
   state.counters.tokens_generated += decoded;
   state.counters.decoded_tokens += decoded;
@@ -113,6 +112,11 @@ bool Rank::plan(Ticks now) {
                                state.running, state.waiting.size()));
   }
   return false;
+}
+
+void Rank::count_blocks() {  // giving back takes blocks too: copies that the cache now knows
+  state.counters.blocks_allocated = state.pool.allocated();
+  state.counters.blocks_freed = state.pool.freed();
 }
 
 void Rank::idle() {
@@ -282,6 +286,7 @@ void Rank::finish(Ticks now) {
     prompt_tokens_ -= s.request.prompt_tokens;
     if (s.request.hold) {
       state.keep(slot);
+      policy_->kept(state, slot);
       kept_.emplace(s.request.id, slot);
       state.listener.prefilled(s.request.id, now);
       continue;
@@ -325,6 +330,7 @@ void Rank::catch_up(std::int64_t begun) {
 
 void Rank::give_back(Slot slot) {
   state.free_kept(slot);
+  policy_->given_back(state, slot);
   state.destroy(slot);
 }
 
@@ -337,7 +343,7 @@ void Rank::release(workload::RequestId id, Ticks now, bool later) {
     return;
   }
   give_back(slot);
-  state.counters.blocks_freed = state.pool.freed();
+  count_blocks();
 }
 
 bool Rank::release_before(Ticks now) {
@@ -352,7 +358,7 @@ bool Rank::release_all() {
   const bool freed = !releases_.empty() && !state.waiting.empty();
   for (const auto& [at, slot] : releases_) give_back(slot);
   releases_.clear();
-  state.counters.blocks_freed = state.pool.freed();
+  count_blocks();
   return freed;
 }
 

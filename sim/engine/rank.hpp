@@ -76,6 +76,7 @@ class Rank {
   [[nodiscard]] std::int64_t first_chance(const Clock& clock, std::int64_t steps) const;
   [[nodiscard]] roofline::DecodeCost decode_cost(std::int64_t sequences, std::int64_t rows) const;
   void give_back(Slot slot);
+  void count_blocks();
   [[nodiscard]] Steps decode_steps(Ticks start, std::int64_t rows) const;
   void accept_drafts();
   void report_first_tokens(Ticks now, std::int64_t rows);

@@ -216,12 +216,18 @@ std::vector<Left> Replica::Impl::cut(Ticks now) {
   close_record();
   std::vector<Left> left;
   for (const auto& rank : ranks_) {
-    const State& state = rank->state;
+    State& state = rank->state;
+    std::int64_t decoded =
+        state.decodes.take_generated();  // of those that stopped; and of the rest:
     for (Slot slot = state.oldest; slot >= 0; slot = state[slot].next) {
       const Sequence& s = state[slot];
-      const std::int64_t decoded = state.decodes.computed(s) + 1 - s.request.prompt_tokens;
-      left.push_back({s.request.id, s.decoding ? decoded : s.generated});
+      const std::int64_t generated =
+          s.decoding ? state.decodes.computed(s) + 1 - s.request.prompt_tokens : s.generated;
+      decoded += generated - s.generated;
+      left.push_back({s.request.id, generated});
     }
+    state.counters.tokens_generated += decoded;
+    state.counters.decoded_tokens += decoded;
     for (const auto* queue : {&state.waiting, &state.inbox, &state.swapped}) {
       for (const Slot slot : *queue) {
         left.push_back({state[slot].request.id, state[slot].generated});

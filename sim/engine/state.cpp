@@ -150,7 +150,9 @@ void State::leave(Slot slot) {
 void State::stop(Slot slot, bool insert) {
   leave(slot);
   Sequence& s = (*this)[slot];
-  pool.release(s.hold, s.request, s.blocks, s.computed / config.pool.block_tokens, insert);
+  // KV that came with it and is not in blocks yet is nothing to keep.
+  const std::int64_t full = std::min(s.computed / config.pool.block_tokens, s.blocks);
+  pool.release(s.hold, s.request, s.blocks, full, insert);
   s.computed = 0;
   s.blocks = 0;
   s.loaded = 0;

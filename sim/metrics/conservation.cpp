@@ -68,6 +68,7 @@ Sums sums_of(const RequestSums& r) {
   sums.rejected = r.rejected;
   sums.aborted = r.failed + r.cancelled;
   sums.output_tokens = r.output_tokens;
+  sums.in_flight = r.in_flight;
   sums.preemptions = r.preemptions;
   return sums;
 }
@@ -118,7 +119,8 @@ void check_conservation(const RunResult& result) {
               " rejected, the records " + text(sums.completed) + " and " + text(sums.rejected));
   require(c.preemptions == sums.preemptions, "preemptions",
           "the replicas count " + text(c.preemptions) + ", the records " + text(sums.preemptions));
-  if (sums.in_flight == 0) {
+  if (!result.stopped) {
+    require(sums.in_flight == 0, "requests", text(sums.in_flight) + " never ended");
     require(
         c.tokens_generated == sums.output_tokens, "tokens",
         text(c.tokens_generated) + " were generated, " + text(sums.output_tokens) + " asked for");

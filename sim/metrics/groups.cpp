@@ -80,7 +80,9 @@ std::vector<Group> groups_of(const RunResult& result, const Grouping& g,
   std::vector<Part> parts(names.size());
   for (const RequestRecord& r : result.requests) {
     const auto id = static_cast<std::size_t>(r.id);
-    add(parts[key(r)], r, g.classes[static_cast<std::size_t>(r.class_index)].objectives,
+    const std::size_t group = key(r);
+    if (group >= parts.size()) continue;  // ended before it was sent to a replica
+    add(parts[group], r, g.classes[static_cast<std::size_t>(r.class_index)].objectives,
         id >= g.measured.size() || g.measured[id]);
   }
   std::vector<Group> out;

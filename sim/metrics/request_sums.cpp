@@ -38,4 +38,10 @@ void RequestSums::add(const RequestRecord& r) {
   gaps += r.output_tokens - 1;
 }
 
+void RequestSums::add_unfinished(const RequestRecord& r) {
+  ++requests;
+  ++in_flight;
+  preemptions += r.preemptions;
+}
+
 }  // namespace servegrid::metrics

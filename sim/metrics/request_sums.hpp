@@ -40,8 +40,11 @@ class RequestSums {
   /// A request that has ended, in the order of their ends. Throws RunError for a record that cannot
   /// be.
   void add(const RequestRecord& record);
+  /// One that had not ended when the run was stopped.
+  void add_unfinished(const RequestRecord& record);
 
   std::int64_t requests = 0, completed = 0, rejected = 0, failed = 0, cancelled = 0;
+  std::int64_t in_flight = 0;      // when the run was stopped
   std::int64_t good = 0;           // met all objectives
   std::int64_t preemptions = 0;    // of all
   std::int64_t output_tokens = 0;  // of completed ones, and what failed and cancelled ones got

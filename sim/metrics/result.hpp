@@ -120,6 +120,8 @@ struct RunResult {
   std::vector<Handover> handovers;      // by request id; empty unless disaggregated
   std::vector<ReplicaRecord> replicas;  // by index
   std::vector<EpochSums> pool_sums;     // of the timeline, by pool; empty when there is one
+  bool stopped = false;                 // before its requests had ended: by a duration or a limit
+  std::string partial;                  // which limit stopped it; empty: none
   std::vector<std::string> notes;       // what a reader must know: rows of a trace left out, ...
 };
 

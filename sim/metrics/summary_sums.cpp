@@ -34,6 +34,7 @@ void add_throughput(Summary& out, const RequestSums& r, Ticks end, const Summary
   number("rejected", r.rejected);
   if (r.failed > 0) number("failed", r.failed);
   if (r.cancelled > 0) number("cancelled", r.cancelled);
+  if (r.in_flight > 0) number("in_flight", r.in_flight);
   const double seconds = to_seconds(end);
   out.emplace_back("duration", seconds);
   out.emplace_back("total_input_tokens", r.input);

@@ -144,7 +144,7 @@ double load_sum(const Value& v, const std::string& currency, const std::string& 
 void load_ownership(const Value& v, const catalog::Catalog& catalog, PlanSpec& plan) {
   Ownership own;
   for (const auto& [gpu, price] : v.at("gpu_price").entries())
-    own.gpu_price[located(price, [&] { return catalog.gpu(gpu).name; })] =
+    own.gpu_price[located(price, [&, name = gpu] { return catalog.gpu(name).name; })] =
         load_sum(price, plan.currency, "");
   const Value months = v.at("depreciation_months");
   own.months = months.number(1, 240);
@@ -171,7 +171,7 @@ void load_money_part(const Value& v, const catalog::Catalog& catalog, PlanSpec& 
   }
   if (const Value x = v.find("price"); x.present())
     for (const auto& [gpu, price] : x.entries())
-      plan.own_prices[located(price, [&] { return catalog.gpu(gpu).name; })] =
+      plan.own_prices[located(price, [&, name = gpu] { return catalog.gpu(name).name; })] =
           catalog::load_money(price, plan.currency);
   if (const Value x = v.find("ownership"); x.present()) load_ownership(x, catalog, plan);
   if (const Value x = v.find("power_price"); x.present())

@@ -124,7 +124,9 @@ std::vector<Point> simulate_all(const std::vector<Case>& cases, const CompareOpt
   std::vector<std::size_t> to_run;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& one = cases[i];
-    points.push_back(one.invalid.empty() ? describe(one.scenario, one.label) : invalid_point(one));
+    points.push_back(one.invalid.empty()
+                         ? describe(one.scenario, one.label, true, options.limits.any())
+                         : invalid_point(one));
     if (points.back().feasible)
       to_run.push_back(i);
     else if (options.done)

@@ -33,6 +33,8 @@ std::vector<Case> cases_of(const Reader& read, const catalog::Overrides& fixed =
 struct CompareOptions {
   int jobs = 0;  // 0 = as many as there are cores
   bool leap = true;
+  bool check_events = false;
+  cluster::Limits limits;      // of each point
   std::function<void()> done;  // after each point
 };
 

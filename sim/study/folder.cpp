@@ -146,6 +146,7 @@ void write_run(const std::string& path, const catalog::Scenario& scenario, const
   summary["intervals_90"] = Json::object();
   for (const auto& i : point.intervals) summary["intervals_90"][i.metric] = {i.low, i.high};
   summary["binds"] = point.binds;
+  summary["partial"] = point.partial.empty() ? Json(nullptr) : Json(point.partial);
   summary["verdict"] = point.verdict;
   summary["notes"] = point.notes;
   const Json whole = Json::parse(to_text(point));

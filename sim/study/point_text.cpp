@@ -101,6 +101,7 @@ std::string to_text(const Point& p) {
                      {"trust", p.trust},
                      {"verdict", p.verdict},
                      {"saturated", p.saturated},
+                     {"partial", p.partial.empty() ? Json(nullptr) : Json(p.partial)},
                      {"notes", p.notes},
                      {"classes", groups_json(p.classes)},
                      {"tenants", groups_json(p.tenants)},
@@ -141,6 +142,7 @@ Point from_text(const std::string& text) {
     p.trust = j.at("trust");
     p.verdict = j.at("verdict");
     p.saturated = j.at("saturated");
+    if (!j.at("partial").is_null()) p.partial = j.at("partial");
     p.notes = j.at("notes").get<std::vector<std::string>>();
     p.classes = groups_from(j.at("classes"));
     p.tenants = groups_from(j.at("tenants"));

@@ -56,9 +56,10 @@ Resources resources_of(const catalog::Scenario& s, std::int64_t tokens, bool rec
 }
 
 void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap,
-                     bool records) {
-  const Resources r = resources_of(scenario, tokens, records);
+                     bool records, bool stops) {
+  Resources r = resources_of(scenario, tokens, records);
   constexpr double gib = 1024.0 * 1024 * 1024;
+  if (stops) r.requests = r.single_steps = 0;
   if (r.bytes() > max_simulation_bytes) {
     const bool requests = r.requests * r.bytes_per_request >= r.bytes_of_platform;
     const double room =
@@ -66,7 +67,8 @@ void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, boo
     std::string advice =
         requests ? fmt::format(
                        "at most {:.0f} fit: --num-prompts N or --set workload.requests=N; "
-                       "run --no-requests-table keeps no record of each",
+                       "run --no-requests-table keeps no record of each; --max-memory SIZE stops "
+                       "with what it had",
                        std::floor(std::max(0.0, room) / r.bytes_per_request))
                  : fmt::format("at most {:.0f} GPUs fit: --replicas N or --set replicas=N",
                                std::floor(std::max(0.0, room) / bytes_per_gpu));
@@ -89,6 +91,11 @@ void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, boo
                     "limit of {:.0e}\n  leave --no-leap out: the result is the same bit for bit",
                     r.single_steps, max_single_steps));
   }
+}
+
+cluster::Limits with_memory_limit(cluster::Limits limits) {
+  if (limits.any() && limits.bytes <= 0) limits.bytes = max_simulation_bytes;
+  return limits;
 }
 
 }  // namespace servegrid::study

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "catalog/scenario.hpp"
+#include "cluster/limits.hpp"
 
 namespace servegrid::study {
 
@@ -21,8 +22,12 @@ struct Resources {
 /// `tokens` is what a request holds at its end, on average; `records`: one of each is kept.
 Resources resources_of(const catalog::Scenario& scenario, std::int64_t tokens, bool records = true);
 
-/// Throws InputError when the estimate is above the limits, saying what to lower.
+/// Throws InputError when the estimate is above the limits, saying what to lower. With `stops` the
+/// run is stopped in time, and only what must be there before it begins is looked at.
 void check_resources(const catalog::Scenario& scenario, std::int64_t tokens, bool leap,
-                     bool records = true);
+                     bool records = true, bool stops = false);
+
+/// The limits of a run: with any of them, memory has one too.
+cluster::Limits with_memory_limit(cluster::Limits limits);
 
 }  // namespace servegrid::study

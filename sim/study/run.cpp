@@ -8,9 +8,11 @@
 
 #include "catalog/cluster.hpp"
 #include "cluster/collectives.hpp"
+#include "cluster/invariants.hpp"
 #include "cluster/simulate.hpp"
 #include "model/deployment.hpp"
 #include "model/format_support.hpp"
+#include "study/adds_up.hpp"
 #include "study/attribution.hpp"
 #include "study/resources.hpp"
 #include "study/tables.hpp"
@@ -203,7 +205,7 @@ std::string scenario_text(const std::string& path, const std::string& text,
   return out;
 }
 
-Point describe(const catalog::Scenario& s, const std::string& label, bool records) {
+Point describe(const catalog::Scenario& s, const std::string& label, bool records, bool stops) {
   Point point;
   point.label = label;
   point.model = s.model.name;
@@ -230,7 +232,7 @@ Point describe(const catalog::Scenario& s, const std::string& label, bool record
   if (const auto& pools = catalog::cluster_of(s).pools; pools.size() > 1) {
     describe_pools(s, pools, point);
   }
-  if (point.feasible) check_resources(s, point.context_tokens, true, records);
+  if (point.feasible) check_resources(s, point.context_tokens, true, records, stops);
   return point;
 }
 
@@ -264,10 +266,13 @@ Point evaluate(const catalog::Scenario& s, const std::string& label, bool leap,
 }
 
 Point evaluate(const catalog::Scenario& s, const std::string& label,
-               const cluster::RunOptions& options, metrics::RunResult* result) {
-  Point point = describe(s, label, options.requests);
+               const cluster::RunOptions& given, metrics::RunResult* result) {
+  cluster::RunOptions options = given;
+  options.limits = with_memory_limit(given.limits);
+  const bool stops = options.limits.any();
+  Point point = describe(s, label, options.requests, stops);
   if (!point.feasible) return point;
-  check_resources(s, point.context_tokens, options.leap, options.requests);
+  check_resources(s, point.context_tokens, options.leap, options.requests, stops);
   const PoolModels models = models_of(s, point.context_tokens);
   metrics::RunResult out = cluster::simulate_on_simgrid(s, models.pools, options);
   std::vector<const roofline::StepModel*> steps;
@@ -285,6 +290,8 @@ Point evaluate(const catalog::Scenario& s, const std::string& label,
   point.summary = summary_of(out, s, point.load, grouping, point.saturated);
   // Their errors are known of single replicas; what pools add to them is not.
   if (steps.size() == 1) point.intervals = intervals_at(s, point, *steps.front());
+  point.partial = out.partial;
+  if (options.check_events || cluster::check_by_environment()) check_sums(out, point);
   if (result != nullptr) *result = std::move(out);
   return point;
 }

@@ -88,6 +88,7 @@ struct Point {
   std::vector<Interval> intervals;  // 90 %
   std::string verdict;              // whether the load is one that it keeps up with
   bool saturated = false;
+  std::string partial;             // why it was stopped before its end; empty = it was not
   std::vector<std::string> notes;  // what a reader of the numbers must know
   std::vector<metrics::Group> classes, tenants, by_replica;  // empty where there is one of it
 
@@ -98,7 +99,9 @@ struct Point {
 /// Everything known of a point before it is simulated. Infeasible ones carry the reason. Throws
 /// InputError when simulating it would exhaust the machine (resources.hpp).
 /// `records` false: no record of each request will be kept.
-Point describe(const catalog::Scenario& scenario, const std::string& label, bool records = true);
+/// `stops`: the run has limits at which it is stopped.
+Point describe(const catalog::Scenario& scenario, const std::string& label, bool records = true,
+               bool stops = false);
 
 /// Sizes and simulates. `result` may be null. Throws RunError when the run fails; a point that does
 /// not fit comes back with feasible == false.

@@ -22,7 +22,11 @@ void run_jobs(const std::vector<Case>& cases, const std::vector<std::size_t>& to
   if (options.done) pool.done = [&](std::size_t, const jobs::Outcome&) { options.done(); };
   const auto job = [&](std::size_t k) {
     const Case& one = cases[to_run[k]];
-    return to_text(evaluate(one.scenario, one.label, options.leap, nullptr));
+    cluster::RunOptions run;
+    run.leap = options.leap;
+    run.check_events = options.check_events;
+    run.limits = options.limits;
+    return to_text(evaluate(one.scenario, one.label, run, nullptr));
   };
   const auto outcomes = jobs::run_in_workers(to_run.size(), workers_of(options.jobs), job, pool);
   for (std::size_t k = 0; k < outcomes.size(); ++k) {

@@ -4,7 +4,7 @@ import sys
 
 from harness import Bench
 
-GROUPS = ("basics", "bad_input", "results", "faults", "planning", "cluster", "workloads")
+GROUPS = ("basics", "bad_input", "results", "faults", "planning", "cluster", "workloads", "limits", "hostile", "soak")
 
 
 def main():

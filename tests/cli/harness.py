@@ -17,7 +17,7 @@ class Bench:
         self.folder = tempfile.mkdtemp(prefix="servegrid-cli-")
         self.failures = []
         self.checks = 0
-        self.environment = dict(os.environ, SERVEGRID_DATA=source, LC_ALL="C")
+        self.environment = dict(os.environ, SERVEGRID_DATA=source, LC_ALL="C", SERVEGRID_CHECK="1")
 
     def path(self, name):
         return os.path.join(self.folder, name)

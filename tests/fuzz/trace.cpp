@@ -1,6 +1,8 @@
-// Any bytes: read as each trace format they give requests in the order of arrival or an InputError.
+// Any bytes: read as each trace format they give rows (in any order: who replays them wants them
+// sorted) or an InputError.
 #include <unistd.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,7 +36,7 @@ void read_as(const TraceFormat& format, const std::string& text) {
   const auto reader = format.make(in, spec);
   TraceRow row;
   while (reader->next(row)) {
-    if (row.prompt < 0 || row.output < 0 || !(row.arrival >= 0 && row.arrival <= 1e10))
+    if (row.prompt < 0 || row.output < 0 || !(std::abs(row.arrival) <= 1e10))
       std::abort();
     if (row.unusable == nullptr && (row.prompt < 1 || row.output < 1)) std::abort();
   }
