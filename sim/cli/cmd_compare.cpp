@@ -206,7 +206,7 @@ int compare_or_sweep(const std::string& verb, const Args& args) {
   else if (common.format == OutputFormat::csv)
     print(points_csv(points));
   else
-    print(table_text(points, set_ups, sentences) + equal_text(notes));
+    print(harmless(table_text(points, set_ups, sentences) + equal_text(notes)));
   return any ? 0 : static_cast<int>(Exit::infeasible);
 }
 

@@ -94,7 +94,7 @@ int run_command(const Args& args) {
   else if (common.format == OutputFormat::csv)
     print(run_csv(point));
   else
-    print(run_text(point));
+    print(harmless(run_text(point)));
   return 0;
 }
 

@@ -56,7 +56,8 @@ int validate_command(const Args& args) {
   spec.about =
       "Runs each measured row as a scenario and prints predicted against measured TTFT and TPOT, "
       "what\nwas skipped and why, and how well the predictions order what people choose between. "
-      "The columns\nare in docs/validation.md. Or replays one measured run request by request on the "
+      "The columns\nare in docs/validation.md. Or replays one measured run request by request on "
+      "the "
       "deployment of a\nscenario, and compares latencies and when requests finished.\n";
   spec.examples =
       "  servegrid validate --measured runs.csv\n"

@@ -24,6 +24,41 @@ void print(std::string_view text) {
   }
 }
 
+namespace {
+
+// Bytes at `at` that a terminal would obey: control characters, C1 controls (U+0080 to U+009F) and
+// what changes the direction of writing (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+std::size_t obeyed(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  if ((byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
+  if (byte(0) != 0xe2) return 0;
+  const bool marks = byte(1) == 0x80 &&
+                     (byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xaa && byte(2) <= 0xae));
+  const bool isolates = byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;
+  return marks || isolates ? 3 : 0;
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text, std::size_t longest_line) {
+  std::string out;
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    column = text[i] == '\n' ? 0 : column + 1;
+    if (column > longest_line) {
+      if (column == longest_line + 1) out += "...";
+      continue;
+    }
+    const std::size_t bytes = obeyed(text, i);
+    out += bytes > 0 ? '?' : text[i];
+    if (bytes > 1) i += bytes - 1;
+  }
+  return out;
+}
+
 Progress::Progress(std::string what, std::size_t total, bool quiet)
     : what_(std::move(what)), total_(total), on_(!quiet && ::isatty(STDERR_FILENO) == 1) {
   show();

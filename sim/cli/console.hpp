@@ -12,6 +12,10 @@ struct BrokenPipe {};
 /// Writes to standard output. Throws BrokenPipe, or RunError when it cannot be written (disk full).
 void print(std::string_view text);
 
+/// The same for a terminal: nothing in it can move the cursor, change colours or reverse the
+/// writing, whatever names it holds; longer lines are cut.
+std::string harmless(std::string_view text, std::size_t longest_line = std::string_view::npos);
+
 /// A line "points done/total" on standard error, only when that is a terminal and not `quiet`.
 class Progress {
  public:

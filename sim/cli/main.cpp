@@ -111,6 +111,10 @@ int help_command(const Args& args) {
 
 }  // namespace servegrid::cli
 
+namespace {
+constexpr std::size_t longest_line = 2000;  // of an error: it may quote what it read
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace servegrid;
   cli::end_on_interrupt();
@@ -119,12 +123,13 @@ int main(int argc, char** argv) {
   } catch (const cli::BrokenPipe&) {
     return 0;  // the reader had enough
   } catch (const Error& e) {
-    std::fprintf(stderr, "servegrid: %s\n", e.what());
+    std::fprintf(stderr, "servegrid: %s\n", cli::harmless(e.what(), longest_line).c_str());
     return static_cast<int>(e.code());
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "servegrid: out of memory\n");
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "servegrid: internal error: %s\n", e.what());
+    std::fprintf(stderr, "servegrid: internal error: %s\n",
+                 cli::harmless(e.what(), longest_line).c_str());
   }
   return static_cast<int>(Exit::run_failed);
 }

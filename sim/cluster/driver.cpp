@@ -308,6 +308,11 @@ void Driver::scheduled(RequestId id, Ticks at, std::int64_t cached_tokens) {
 
 void Driver::preempted(RequestId id, Ticks) {
   ++record(id).preemptions;
+  if (!disaggregated_ || !prefills(record(id).replica) || way(id).decode < 0) return;
+  // What was sent layer by layer is computed again; room that it holds meanwhile may be what those
+  // wait for whose blocks it needs.
+  give_up_transfer(id);
+  give_room_everywhere();
 }
 
 void Driver::first_token(RequestId id, Ticks at) {

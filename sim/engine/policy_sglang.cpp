@@ -171,11 +171,12 @@ bool SglangPolicy::prefill_next(State& state, Ticks now, Plan& plan, Budget& bud
   }
   const bool last = tokens == extend;
   const std::int64_t idle_hit = (match.blocks() - match.active) * page;
+  const std::int64_t came = state.known(s, match) - match.blocks() * page;  // takes pages as well
   const std::int64_t cap = std::min(s.request.output_cap(), clip_tokens);
   state.dequeue(slot);
   state.admit(slot, match, now);
   state.schedule_chunk(slot, tokens, plan);
-  budget.total -= (whole_pages(tokens) + (last ? cap : 0) + page + idle_hit + reach_ +
+  budget.total -= (whole_pages(came + tokens) + (last ? cap : 0) + page + idle_hit + reach_ +
                    pool_.fixed_blocks * page) *
                   ratio_one;
   budget.input -= whole_pages(tokens);

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "catalog/reader.hpp"
 #include "units/error.hpp"
+#include "units/json.hpp"
 
 namespace servegrid::study {
 
@@ -17,11 +17,15 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Flat = std::vector<std::pair<std::string, std::string>>;
 
+// The points of a large sweep take some megabytes.
+constexpr std::size_t max_bytes = 64u << 20;
+
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  std::string text(max_bytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 void flatten(const std::string& prefix, const catalog::Value& value, Flat& out) {
@@ -61,11 +65,8 @@ Folder load(const std::string& path) {
   const fs::path json_file = base / (one ? "summary.json" : "points.json");
   if (!fs::exists(json_file))
     throw InputError(path + " holds no servegrid result (summary.json or points.json)");
-  try {
-    flatten("", Json::parse(read_file(json_file)), folder.result);
-  } catch (const Json::exception& e) {
-    throw InputError(json_file.string() + " is not JSON: " + e.what());
-  }
+  flatten("", units::parse_ordered_json(read_file(json_file), json_file.string(), max_bytes),
+          folder.result);
   const fs::path scenario = base / "scenario.resolved.yaml";
   if (fs::exists(scenario))
     flatten("", catalog::Value::from_file(scenario.string()), folder.scenario);

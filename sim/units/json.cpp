@@ -46,14 +46,13 @@ std::string tamed(const std::string& text, const std::string& what, bool& odd_nu
   return out;
 }
 
-}  // namespace
-
-nlohmann::json parse_json(const std::string& text, const std::string& what, std::size_t max_bytes,
-                          bool& odd_numbers) {
+template <class Json>
+Json parse(const std::string& text, const std::string& what, std::size_t max_bytes,
+           bool& odd_numbers) {
   if (text.size() > max_bytes)
     throw InputError(fmt::format("{}: larger than {} MB", what, max_bytes >> 20));
   try {
-    return nlohmann::json::parse(tamed(text, what, odd_numbers));
+    return Json::parse(tamed(text, what, odd_numbers));
   } catch (const nlohmann::json::exception& e) {
     // The parser's text quotes what it read: keep it printable.
     std::string why = e.what();
@@ -62,6 +61,19 @@ nlohmann::json parse_json(const std::string& text, const std::string& what, std:
     }
     throw InputError(fmt::format("{}: not JSON: {}", what, why.substr(0, 200)));
   }
+}
+
+}  // namespace
+
+nlohmann::json parse_json(const std::string& text, const std::string& what, std::size_t max_bytes,
+                          bool& odd_numbers) {
+  return parse<nlohmann::json>(text, what, max_bytes, odd_numbers);
+}
+
+nlohmann::ordered_json parse_ordered_json(const std::string& text, const std::string& what,
+                                          std::size_t max_bytes) {
+  bool odd_numbers = false;
+  return parse<nlohmann::ordered_json>(text, what, max_bytes, odd_numbers);
 }
 
 }  // namespace servegrid::units

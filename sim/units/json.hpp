@@ -12,5 +12,8 @@ namespace servegrid::units {
 /// InputError with the parser's line and column.
 nlohmann::json parse_json(const std::string& text, const std::string& what, std::size_t max_bytes,
                           bool& odd_numbers);
+/// The same with the members of objects in the order of the file.
+nlohmann::ordered_json parse_ordered_json(const std::string& text, const std::string& what,
+                                          std::size_t max_bytes);
 
 }  // namespace servegrid::units

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_bytes = std::size_t{256} << 20;
+constexpr std::size_t max_bytes = std::size_t{192} << 20;
 constexpr double max_count = 1e9, max_tokens = 1e15, max_ms = 1e12;
 
 /// One result's keys, checked.
@@ -178,7 +178,7 @@ std::vector<BenchResult> read_bench_results(const std::string& path) {
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > max_bytes)
-      throw InputError(path + ": is larger than 256 MB: no benchmark result", {path, 0, 0});
+      throw InputError(path + ": is larger than 192 MB: no benchmark result", {path, 0, 0});
   }
   return parse_bench_results(text, path);
 }

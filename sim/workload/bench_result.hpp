@@ -32,7 +32,7 @@ struct BenchResult {
   [[nodiscard]] double mean_output() const;
 };
 
-/// One result (an object), a list of them, or one a line. At most 256 MB. Throws InputError with
+/// One result (an object), a list of them, or one a line. At most 192 MB. Throws InputError with
 /// file, line and key for anything that is not such a result, or that measured nothing.
 std::vector<BenchResult> read_bench_results(const std::string& path);
 

@@ -98,3 +98,5 @@ def test_bad_clusters(bench):
     fails(head + "replica: {gpu: h100-sxm}\nrouter: {policy: random, staleness: 1 s}\n", "is of prefix-aware")
     fails(head + "replica: {gpu: h100-sxm}\nnetwork: {fabric: donut}\n", "donut")
     fails(head + "replica: {gpu: h100-sxm}\nrouter: nearest\n", "unknown name 'nearest'")
+    fails(head.replace("vllm-0.24", "sarathi-serve") + "pools: {a: {gpu: h100-sxm, role: prefill}, b: {gpu: h100-sxm, role: decode}}\n",
+          "handed over")

@@ -24,10 +24,9 @@ READERS = {
                                 "network.fabric=./{}"]),
     "plan": ("hostile.yaml", ["plan", "{}"]),
     "Hugging Face config": ("hostile.json", ["model", "import", "{}"]),
-    "benchmark result": ("hostile.json", ["calibrate", "--bench", "{}", "--model", "llama-3.1-8b", "--gpu", "h100",
-                                          "--engine", "vllm"]),
-    "kernel table": ("kernels/b200/vllm-0.24.0-gemm.csv", ["calibrate", "--kernels", "kernels", "--gpu", "b200",
-                                                           "--dry-run"]),
+    "benchmark result": ("hostile.json", ["calibrate", "--bench", "{}", "--scenario", "good.yaml"]),
+    "kernel table": ("kernels/b200_sxm/vllm-0.24.0-gemm_perf.csv", ["calibrate", "--kernels", "kernels", "--gpu", "b200",
+                                                                     "--output", "fits"]),
     "measured runs": ("hostile.csv", ["validate", "--measured", "{}"]),
     "launch log": ("hostile.log", ["import", "{}", "--gpu", "b200"]),
     "trace": ("hostile.csv", ["workload", "describe", "{}"]),
@@ -109,13 +108,15 @@ def survive(bench, what, args, codes=(2,)):
 
 def test_every_reader_survives_every_text(bench):
     slowest, largest, count = (0, ""), (0, ""), 0
+    bench.write("good.yaml", SCENARIO)
     for reader, (name, args) in READERS.items():
         os.makedirs(os.path.dirname(bench.path(name)) or bench.folder, exist_ok=True)
         for what, text in TEXTS.items():
             bench.write(name, text)
             words = [word.replace("{}", name) for word in args]
             # An empty log or table may be one that says nothing.
-            _, seconds, megabytes = survive(bench, f"{reader}: {what}", words, (0, 2, 3))
+            err, seconds, megabytes = survive(bench, f"{reader}: {what}", words, (0, 2, 3))
+            bench.check(err == b"" or os.path.basename(name).encode() in err, f"{reader}: {what}: names the file: {err[:300]}")
             slowest, largest = max(slowest, (seconds, f"{reader}: {what}")), max(largest, (megabytes, f"{reader}: {what}"))
             count += 1
         with open(bench.path(name), "wb") as file:

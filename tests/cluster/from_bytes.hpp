@@ -197,7 +197,7 @@ inline Case case_of(const std::uint8_t* data, std::size_t size) {
   workload(b, c.step, s.workload);
   cluster(b, s);
   c.records = !b.one_in(8);
-  c.max_events = b.one_in(6) ? b.in(1, 2000) : 0;
+  c.max_events = b.one_in(4) ? b.in(1, 250) : 0;
   return c;
 }
 

@@ -1,5 +1,6 @@
 // Any bytes: read as a Hugging Face config they give a model file that the catalogue reads, or an
 // InputError. What follows a NUL is the quantisation config beside it.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>

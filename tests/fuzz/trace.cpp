@@ -36,8 +36,7 @@ void read_as(const TraceFormat& format, const std::string& text) {
   const auto reader = format.make(in, spec);
   TraceRow row;
   while (reader->next(row)) {
-    if (row.prompt < 0 || row.output < 0 || !(std::abs(row.arrival) <= 1e10))
-      std::abort();
+    if (row.prompt < 0 || row.output < 0 || !(std::abs(row.arrival) <= 1e10)) std::abort();
     if (row.unusable == nullptr && (row.prompt < 1 || row.output < 1)) std::abort();
   }
 }
