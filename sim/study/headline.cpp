@@ -119,15 +119,20 @@ std::string cost_text(const SetUp& s, const SetUp& base) {
   return text;
 }
 
+// An open loop or a trace has no users to count.
+std::string at_users(const SetUp& s) {
+  return s.best_users > 0 ? fmt::format(" at {} users", s.best_users) : std::string();
+}
+
 std::string sentence(const SetUp& s, const SetUp& base, const std::optional<double>& slo) {
   std::string text = fmt::format(
       "{} against {}: {} as many resident conversations of {} tokens ({} to {})", s.name, base.name,
       times(s.resident, base.resident), grouped(static_cast<double>(s.context_tokens)),
       grouped(s.resident, 2), grouped(base.resident, 2));
-  text += fmt::format(", {} the output tokens/s ({} at {} users to {} at {})",
+  text += fmt::format(", {} the output tokens/s ({}{} to {}{})",
                       times(s.best_tokens_per_second, base.best_tokens_per_second),
-                      grouped(s.best_tokens_per_second), s.best_users,
-                      grouped(base.best_tokens_per_second), base.best_users);
+                      grouped(s.best_tokens_per_second), at_users(s),
+                      grouped(base.best_tokens_per_second), at_users(base));
   if (slo && s.at_slo && base.at_slo)
     text += fmt::format(", {} users at mean TPOT <= {} ms without a standing queue to {}",
                         users_text(s), grouped(*slo * 1e3), users_text(base));
@@ -140,11 +145,10 @@ std::string sentence(const SetUp& s, const SetUp& base, const std::optional<doub
 }
 
 std::string alone(const SetUp& s, const std::optional<double>& slo) {
-  std::string text = fmt::format(
-      "{}: {} resident conversations of {} tokens, {} output tokens/s at "
-      "{} users",
-      s.name, grouped(s.resident, 2), grouped(static_cast<double>(s.context_tokens)),
-      grouped(s.best_tokens_per_second), s.best_users);
+  std::string text =
+      fmt::format("{}: {} resident conversations of {} tokens, {} output tokens/s{}", s.name,
+                  grouped(s.resident, 2), grouped(static_cast<double>(s.context_tokens)),
+                  grouped(s.best_tokens_per_second), at_users(s));
   if (slo && s.at_slo)
     text += fmt::format(", {} users at mean TPOT <= {} ms without a standing queue", users_text(s),
                         grouped(*slo * 1e3));
