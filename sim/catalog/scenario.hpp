@@ -61,7 +61,7 @@ struct ClassSpec : RequestSpec {
   // Clients who go away by themselves: that share of them, so long [s] after the arrival.
   double cancel_share = 0, cancel_after = 0;
   bool cancel_exponential = false;  // cancel_after is a mean
-  SloSpec slo;         // in place of the scenario's
+  SloSpec slo;                      // in place of the scenario's
 };
 
 /// When the requests of an open loop arrive.

@@ -22,7 +22,7 @@ struct Deployment {
   std::string engine_version;
   std::vector<std::int64_t> graph_sizes;  // captured batch sizes in tokens, rising; empty: none
   bool graphs_hold_prefill = false;       // steps with prompts run in graphs too (vLLM's pieces)
-  std::string moe_backend = "auto";  // kernel of the experts
+  std::string moe_backend = "auto";       // kernel of the experts
 };
 
 /// The deployment of a scenario.
