@@ -245,7 +245,7 @@ class Reading {
         break;
       case Use::unknown:
       case Use::unknown_value:
-        draft_.cannot(flag + (value ? " " + shown(*value) : ""));
+        draft_.cannot(value ? fmt::format("{} {}", flag, shown(*value)) : flag);
         break;
     }
   }
