@@ -120,8 +120,8 @@ std::string cost_text(const SetUp& s, const SetUp& base) {
 }
 
 // An open loop or a trace has no users to count.
-std::string at_users(const SetUp& s) {
-  return s.best_users > 0 ? fmt::format(" at {} users", s.best_users) : std::string();
+std::string at_users(const SetUp& s, const char* unit = " users") {
+  return s.best_users > 0 ? fmt::format(" at {}{}", s.best_users, unit) : std::string();
 }
 
 std::string sentence(const SetUp& s, const SetUp& base, const std::optional<double>& slo) {
@@ -132,7 +132,7 @@ std::string sentence(const SetUp& s, const SetUp& base, const std::optional<doub
   text += fmt::format(", {} the output tokens/s ({}{} to {}{})",
                       times(s.best_tokens_per_second, base.best_tokens_per_second),
                       grouped(s.best_tokens_per_second), at_users(s),
-                      grouped(base.best_tokens_per_second), at_users(base));
+                      grouped(base.best_tokens_per_second), at_users(base, ""));
   if (slo && s.at_slo && base.at_slo)
     text += fmt::format(", {} users at mean TPOT <= {} ms without a standing queue to {}",
                         users_text(s), grouped(*slo * 1e3), users_text(base));
