@@ -36,13 +36,16 @@ class Bench:
         done = subprocess.run([self.binary, *args], cwd=self.folder, env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=timeout)
-        err = done.stderr.decode()
-        if self.slowness > 1:
-            # SimGrid's actors have stacks of their own; the sanitizer says so when an exception leaves one.
-            err = re.sub(r"^==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return.*\n"
-                         r"False positive error reports may follow\n"
-                         r"For details see .*\n", "", err, flags=re.MULTILINE)
-        return done.returncode, done.stdout.decode(), err
+        return done.returncode, done.stdout.decode(), self.said(done.stderr.decode())
+
+    def said(self, err):
+        """Messages of the command, without those of a sanitizer."""
+        if self.slowness == 1:
+            return err
+        # SimGrid's actors have stacks of their own; the sanitizer says so when an exception leaves one.
+        return re.sub(r"^==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return.*\n"
+                      r"False positive error reports may follow\n"
+                      r"For details see .*\n", "", err, flags=re.MULTILINE)
 
     @staticmethod
     def processor_time():
