@@ -108,6 +108,14 @@ def test_traces(bench):
     bench.check(float([r for r in rows if r["series"] == "output_cdf"][-1]["y"]) == 1, "a distribution ends at 1")
 
 
+def test_every_format_of_a_trace_is_the_same_load(bench):
+    points = bench.json(0, "compare", scenario(bench, "load_trace_formats"))["points"]
+    *plain, bailian = [p["summary"] for p in points]
+    bench.check(len(plain) == 4 and all(p == plain[0] for p in plain), "four formats, the same answer")
+    bench.check(plain[0]["completed"] == 40 and plain[0]["total_input_tokens"] == 39392, "and nothing left out")
+    bench.check(0.6 < bailian["prefix_cache_hit_rate"] < 0.7, "chats of Qwen-Bailian find their history again")
+
+
 def test_mooncake_through_each_router(bench):
     trace = os.path.join(bench.source, "..", "shared", "traces", "conversation_trace.jsonl")
     if not os.path.exists(trace):
