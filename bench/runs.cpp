@@ -16,6 +16,7 @@
 #include "metrics/atomic_write.hpp"
 #include "run_case.hpp"
 #include "sleeps.hpp"
+#include "units/error.hpp"
 
 namespace {
 

@@ -88,6 +88,7 @@ struct TraceSpec {
   double speed = 1;                     // 2: twice as fast as recorded
   double from = 0, to = 0;              // [s] of the trace, from its first row on; to = 0: its end
   std::int64_t max_tokens = 0;          // longer requests are left out (and counted); 0 = none
+  bool operator==(const TraceSpec&) const = default;
 };
 
 /// What arrives.

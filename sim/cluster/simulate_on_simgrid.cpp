@@ -45,7 +45,7 @@ const SimGridEntry& simgrid_entry() {
       tried += "\n  " + path.string() + ": not there";
       continue;
     }
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     void* symbol = library == nullptr ? nullptr : dlsym(library, simgrid_symbol);
     if (symbol != nullptr) {
       entry = static_cast<const SimGridEntry*>(symbol);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "units/error.hpp"
 #include "workload/sources.hpp"
@@ -25,9 +28,7 @@ std::int64_t count_lines(const std::string& path, std::int64_t enough) {
   return lines;
 }
 
-}  // namespace
-
-TraceSize size_of_trace(const catalog::WorkloadSpec& spec) {
+TraceSize read_size(const catalog::WorkloadSpec& spec) {
   TraceSize size;
   catalog::WorkloadSpec head = spec;
   head.requests = 0;  // too few requests are told of by the replay
@@ -48,6 +49,28 @@ TraceSize size_of_trace(const catalog::WorkloadSpec& spec) {
     size.requests_at_most = std::min(asked, count_lines(spec.trace.file, asked));
   }
   return size;
+}
+
+// What was sized: a file that was written since is another one.
+struct Sized {
+  catalog::TraceSpec trace;
+  std::int64_t requests = 0;
+  std::filesystem::file_time_type written;
+  std::uintmax_t bytes = 0;
+  bool operator==(const Sized&) const = default;
+};
+
+}  // namespace
+
+TraceSize size_of_trace(const catalog::WorkloadSpec& spec) {
+  std::error_code error;  // a file that cannot be looked at is told of when it is read
+  const Sized what{spec.trace, spec.requests,
+                   std::filesystem::last_write_time(spec.trace.file, error),
+                   std::filesystem::file_size(spec.trace.file, error)};
+  // A run asks for the tokens of a request, for its memory and for its time.
+  thread_local std::optional<std::pair<Sized, TraceSize>> last;
+  if (!last || last->first != what) last.emplace(what, read_size(spec));
+  return last->second;
 }
 
 }  // namespace servegrid::workload

@@ -12,8 +12,8 @@ struct TraceSize {
   double mean_prompt = 0, mean_output = 0;  // [tokens], of the first requests
 };
 
-/// Counts the file's lines and reads its first 20,000 requests. Throws InputError as reading it
-/// does.
+/// Counts the file's lines and reads its first 20,000 requests; asked again for the same file, it
+/// remembers. Throws InputError as reading it does.
 TraceSize size_of_trace(const catalog::WorkloadSpec& spec);
 
 }  // namespace servegrid::workload
