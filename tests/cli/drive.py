@@ -4,7 +4,8 @@ import sys
 
 from harness import Bench
 
-GROUPS = ("basics", "bad_input", "results", "faults", "planning", "cluster", "workloads", "limits", "hostile", "soak")
+GROUPS = ("basics", "bad_input", "results", "faults", "planning", "cluster", "workloads", "limits", "hostile", "leaks",
+          "soak")
 
 
 def main():

@@ -18,6 +18,8 @@ class Bench:
         self.failures = []
         self.checks = 0
         self.environment = dict(os.environ, SERVEGRID_DATA=source, LC_ALL="C", SERVEGRID_CHECK="1")
+        if self.slowness > 1:
+            self.environment["ASAN_OPTIONS"] = "detect_leaks=0"  # leaks.py looks for them, and says why only there
 
     def path(self, name):
         return os.path.join(self.folder, name)
