@@ -9,13 +9,29 @@ target_compile_options(servegrid_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BU
 target_include_directories(servegrid_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/sim>
                                                        $<INSTALL_INTERFACE:include/servegrid>)
 
-# servegrid_module(NAME SOURCES a.cpp ... [USES other modules] [PRIVATE third-party targets])
+# What a simulation runs through is a hundred small functions in as many files: compiled as one program they cost a
+# fifth less. Their objects hold ordinary code as well, so that tests link as fast as before.
+set(_whole_program OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(_whole_program ON)
+  add_link_options(-fno-lto)
+endif()
+function(servegrid_whole_program target)
+  if(_whole_program)
+    target_link_options(${target} PRIVATE -flto=auto)
+  endif()
+endfunction()
+
+# servegrid_module(NAME [HOT] SOURCES a.cpp ... [USES other modules] [PRIVATE third-party targets]); HOT: of every event
 function(servegrid_module name)
-  cmake_parse_arguments(M "" "" "SOURCES;USES;PRIVATE" ${ARGN})
+  cmake_parse_arguments(M "HOT" "" "SOURCES;USES;PRIVATE" ${ARGN})
   add_library(servegrid_${name} STATIC ${M_SOURCES})
   target_link_libraries(servegrid_${name} PUBLIC servegrid_options)
   foreach(u IN LISTS M_USES)
     target_link_libraries(servegrid_${name} PUBLIC servegrid_${u})
   endforeach()
   target_link_libraries(servegrid_${name} PRIVATE ${M_PRIVATE})
+  if(M_HOT AND _whole_program)
+    target_compile_options(servegrid_${name} PRIVATE -flto -ffat-lto-objects)
+  endif()
 endfunction()
