@@ -32,7 +32,8 @@ std::map<std::pair<std::string, std::string>, std::vector<PreparedRow*>> by_stac
 // Predicts each model's rows with costs fitted to the other models of the same stack; stacks with
 // one model have none.
 void leave_models_out(Report& report, unsigned threads, std::vector<Prediction>& predictions) {
-  for (auto& [stack, rows] : by_stack(report.prepared)) {
+  for (const auto& one : by_stack(report.prepared)) {
+    const std::vector<PreparedRow*>& rows = one.second;
     std::set<std::string> models;
     for (const auto* row : rows) models.insert(row->scenario.model.name);
     const catalog::ServingCosts fitted = rows.front()->steps->costs();
