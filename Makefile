@@ -7,7 +7,7 @@ BUILD := build/release
 SERVEGRID := $(BUILD)/bin/servegrid
 
 PACKAGES := g++ cmake ninja-build pkg-config libsimgrid-dev libeigen3-dev libboost-dev \
-            libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
+            libboost-program-options-dev libyaml-dev nlohmann-json3-dev libfmt-dev
 PYTHON_PACKAGES := python3 python3-dev python3-venv
 TEST_PACKAGES := $(PACKAGES) $(PYTHON_PACKAGES) catch2
 DEV_PACKAGES := clang clang-format clang-tidy

@@ -41,6 +41,22 @@ double capacity() {
 
 }  // namespace
 
+std::string disaggregated(const std::string& model, int prefill_tp, int decode_tp,
+                          const std::string& rate) {
+  return fmt::format(
+      "model: {}\nweights: fp8\nengine: {{profile: vllm-0.24, kv_cache_dtype: fp8}}\n"
+      "pools:\n"
+      "  prefill: {{role: prefill, gpu: h200, tp: {}, replicas: 2}}\n"
+      "  decode: {{role: decode, gpu: h200, tp: {}, replicas: 1}}\n"
+      "router: {{policy: least-outstanding, decode: least-kv}}\n"
+      "transfer: {{mode: whole}}\n"
+      "workload:\n"
+      "  open: {{rate: {}, prompt: {{uniform: [3072 tokens, 4096 tokens]}},\n"
+      "         output: {{uniform: [200 tokens, 400 tokens]}}}}\n"
+      "  requests: 20000\n",
+      model, prefill_tp, decode_tp, rate);
+}
+
 std::vector<Case> all_cases() {
   return {
       {"a", "one replica at 70 % load, log-normal lengths", 0.5, one_replica(open_loop(200'000)),
@@ -65,17 +81,9 @@ std::vector<Case> all_cases() {
        "  requests: 50000\n",
        0},
       {"f", "prefill and decode apart, one contending KV transfer a request", 0.03,
-       "model: llama-3.3-70b\nweights: fp8\nengine: {profile: vllm-0.24, kv_cache_dtype: fp8}\n"
-       "pools:\n"
-       "  prefill: {role: prefill, gpu: h200, tp: 4, replicas: 2}\n"
-       "  decode: {role: decode, gpu: h200, tp: 8, replicas: 1}\n"
-       "router: {policy: least-outstanding, decode: least-kv}\n"
-       "transfer: {mode: whole}\n"
-       "workload:\n"
-       "  open: {rate: 8 /s, prompt: {uniform: [3072 tokens, 4096 tokens]},\n"
-       "         output: {uniform: [200 tokens, 400 tokens]}}\n"
-       "  requests: 20000\n",
-       0},
+       disaggregated("llama-3.1-8b", 1, 1, "24 /s"), 0},
+      {"g", "the same between servers of 4 and 8 GPUs: eight transfers a request", 0,
+       disaggregated("llama-3.3-70b", 4, 8, "8 /s"), 0},
   };
 }
 

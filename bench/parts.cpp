@@ -80,9 +80,9 @@ void event(benchmark::State& state) {
   }
   state.counters["per_event"] = benchmark::Counter(
       static_cast<double>(events), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["events_per_request"] = benchmark::Counter(
-      static_cast<double>(events) / static_cast<double>(s.workload.requests),
-      benchmark::Counter::kAvgIterations);
+  state.counters["events_per_request"] =
+      benchmark::Counter(static_cast<double>(events) / static_cast<double>(s.workload.requests),
+                         benchmark::Counter::kAvgIterations);
 }
 BENCHMARK(event)->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
 

@@ -1,12 +1,13 @@
-// yaml-cpp's events -> Tree. The only place that includes yaml-cpp.
+// libyaml's events -> Tree. The only place that includes libyaml.
 #include <fmt/core.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
-#include <sstream>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
 
 #include "catalog/tree.hpp"
 
@@ -14,26 +15,59 @@ namespace servegrid::catalog {
 
 namespace {
 
-/// Builds the tree and refuses what the grammar of the data files does not have. It throws from
-/// within the parser, so that neither depth nor size can grow past the limits.
-class Builder : public YAML::EventHandler {
+using Mark = yaml_mark_t;  // line and column from 0, in characters
+
+std::string text_of(const yaml_char_t* text, std::size_t size) {
+  return {reinterpret_cast<const char*>(text), size};
+}
+std::string text_of(const yaml_char_t* text) {
+  return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
+}
+
+bool is_null(std::string_view plain) {
+  return plain.empty() || plain == "~" || plain == "null" || plain == "Null" || plain == "NULL";
+}
+
+/// Builds the tree and refuses what the grammar of the data files does not have, event by event, so
+/// that neither depth nor size can grow past the limits.
+class Builder {
  public:
   Builder(std::shared_ptr<const Source> source, const ReadLimits& limits)
       : source_(std::move(source)), limits_(limits), tree_(std::make_shared<Tree>()) {}
 
   [[nodiscard]] std::shared_ptr<Tree> tree() const { return tree_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (!tree_->nodes.empty()) fail(mark, "a second document starts here; a file holds one");
+  void take(const yaml_event_t& event) {
+    const Mark& mark = event.start_mark;
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (!tree_->nodes.empty()) fail(mark, "a second document starts here; a file holds one");
+        break;
+      case YAML_ALIAS_EVENT:
+        alias(mark, text_of(event.data.alias.anchor));
+        break;
+      case YAML_SCALAR_EVENT:
+        scalar(mark, event.data.scalar);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        begin(mark, event.data.sequence_start.tag, Node::Kind::list,
+              text_of(event.data.sequence_start.anchor));
+        break;
+      case YAML_MAPPING_START_EVENT:
+        begin(mark, event.data.mapping_start.tag, Node::Kind::map,
+              text_of(event.data.mapping_start.anchor));
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        close();
+        break;
+      default:
+        break;
+    }
   }
-  void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (wants_key()) fail(mark, "a key is missing before ':'");
-    end(add(mark, Node::Kind::null, anchor));
-  }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+ private:
+  void alias(const Mark& mark, const std::string& anchor) {
     if (wants_key()) fail(mark, "an alias cannot be a key");
     const auto it = anchors_.find(anchor);
     if (it == anchors_.end()) fail(mark, "this alias has no anchor");
@@ -44,36 +78,33 @@ class Builder : public YAML::EventHandler {
     const int node = tree_->graft(*tree_, it->second, parent());
     tree_->nodes[static_cast<std::size_t>(node)].key = {};
     name(node);
-    end(node);
+    end();
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    if (tag != "?" && tag != "!" && !tag.empty()) fail(mark, "tags (!...) are not used here");
-    if (value.size() > limits_.max_scalar) {
+  template <typename Scalar>
+  void scalar(const Mark& mark, const Scalar& s) {
+    refuse_tag(mark, s.tag);
+    if (s.length > limits_.max_scalar) {
       fail(mark,
-           fmt::format("is a text of {} bytes; the limit is {}", value.size(), limits_.max_scalar));
+           fmt::format("is a text of {} bytes; the limit is {}", s.length, limits_.max_scalar));
     }
-    if (wants_key()) return begin_key(mark, value);
-    const int node = add(mark, Node::Kind::scalar, anchor);
-    bytes_ += value.size();
-    tree_->nodes[static_cast<std::size_t>(node)].text = value;
-    tree_->nodes[static_cast<std::size_t>(node)].quoted = tag == "!";
-    end(node);
+    std::string value = text_of(s.value, s.length);
+    const bool quoted = s.style != YAML_PLAIN_SCALAR_STYLE;
+    const bool null = !quoted && is_null(value);
+    if (wants_key()) {
+      if (null) fail(mark, "a key is missing before ':'");
+      return begin_key(mark, value);
+    }
+    const int index = add(mark, null ? Node::Kind::null : Node::Kind::scalar, text_of(s.anchor));
+    if (!null) {
+      bytes_ += value.size();
+      Node& node = tree_->nodes[static_cast<std::size_t>(index)];
+      node.text = std::move(value);
+      node.quoted = quoted;
+    }
+    end();
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    begin(mark, tag, Node::Kind::list, anchor);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    begin(mark, tag, Node::Kind::map, anchor);
-  }
-  void OnMapEnd() override { close(); }
-
- private:
   struct Open {
     int node = -1;
     bool map = false;
@@ -83,9 +114,11 @@ class Builder : public YAML::EventHandler {
     std::map<std::string, int> keys;  // -> line
   };
 
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
-    const int line = mark.line + 1;
-    throw error_at(*source_, line, character_column(*source_, line, mark.column + 1), message);
+  [[noreturn]] void fail(const Mark& mark, const std::string& message) const {
+    throw error_at(*source_, line(mark), column(mark), message);
+  }
+  void refuse_tag(const Mark& mark, const yaml_char_t* tag) const {
+    if (tag != nullptr) fail(mark, "tags (!...) are not used here");
   }
 
   [[nodiscard]] bool wants_key() const {
@@ -93,36 +126,35 @@ class Builder : public YAML::EventHandler {
   }
   [[nodiscard]] int parent() const { return open_.empty() ? -1 : open_.back().node; }
 
-  void begin_key(const YAML::Mark& mark, const std::string& key) {
+  void begin_key(const Mark& mark, const std::string& key) {
     Open& map = open_.back();
     if (key.size() > 256) fail(mark, "is a key of more than 256 bytes");
-    const auto [it, fresh] = map.keys.emplace(key, mark.line + 1);
+    const auto [it, fresh] = map.keys.emplace(key, line(mark));
     if (!fresh) {
       fail(mark, fmt::format("duplicate key '{}' (first on line {}; keep one)", printable(key),
                              it->second));
     }
     map.has_key = true;
     map.key = key;
-    map.key_line = mark.line + 1;
+    map.key_line = line(mark);
     map.key_column = column(mark);
   }
 
-  // Counting characters from the start of the line for every node would be quadratic in a file of
-  // one long line; the byte column is kept and converted when a message is made.
-  static int column(const YAML::Mark& mark) { return mark.column + 1; }
+  static int line(const Mark& mark) { return static_cast<int>(mark.line) + 1; }
+  static int column(const Mark& mark) { return static_cast<int>(mark.column) + 1; }
 
-  int add(const YAML::Mark& mark, Node::Kind kind, YAML::anchor_t anchor) {
+  int add(const Mark& mark, Node::Kind kind, const std::string& anchor) {
     if (tree_->nodes.size() >= limits_.max_nodes) {
       fail(mark, fmt::format("the file holds more than {} values", limits_.max_nodes));
     }
     Node node;
     node.kind = kind;
     node.source = source_;
-    node.line = mark.line + 1;
+    node.line = line(mark);
     node.column = column(mark);
     const int index = tree_->add(std::move(node), parent());
     name(index);
-    if (anchor != 0) anchors_[anchor] = index;
+    if (!anchor.empty()) anchors_[anchor] = index;
     return index;
   }
 
@@ -134,13 +166,12 @@ class Builder : public YAML::EventHandler {
     node.key_column = open_.back().key_column;
   }
 
-  void end(int /*node*/) {
+  void end() {
     if (!open_.empty()) open_.back().has_key = false;
   }
 
-  void begin(const YAML::Mark& mark, const std::string& tag, Node::Kind kind,
-             YAML::anchor_t anchor) {
-    if (tag != "?" && tag != "!" && !tag.empty()) fail(mark, "tags (!...) are not used here");
+  void begin(const Mark& mark, const yaml_char_t* tag, Node::Kind kind, const std::string& anchor) {
+    refuse_tag(mark, tag);
     if (wants_key()) fail(mark, "a key must be a word, not a list or a map");
     if (static_cast<int>(open_.size()) >= limits_.max_depth) {
       fail(mark, fmt::format("is nested deeper than {} levels", limits_.max_depth));
@@ -157,7 +188,7 @@ class Builder : public YAML::EventHandler {
   }
 
   /// Refuses an alias whose copy would pass the limits, before anything is copied.
-  void count_copy(const YAML::Mark& mark, int from) {
+  void count_copy(const Mark& mark, int from) {
     std::size_t nodes = 0;
     int depth = 0;
     std::vector<std::pair<int, int>> todo = {{from, 1}};
@@ -182,9 +213,37 @@ class Builder : public YAML::EventHandler {
   ReadLimits limits_;
   std::shared_ptr<Tree> tree_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, int> anchors_;
+  std::map<std::string, int> anchors_;
   std::size_t bytes_ = 0;
 };
+
+// libyaml's parser and an event of it, deleted when they go.
+struct Parser {
+  explicit Parser(const std::string& text) {
+    if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  ~Parser() { yaml_parser_delete(&parser); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+  yaml_parser_t parser{};
+};
+struct Event {
+  Event() = default;
+  ~Event() { yaml_event_delete(&event); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  yaml_event_t event{};
+};
+
+std::string problem(const yaml_parser_t& parser) {
+  if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+  std::string out = parser.problem == nullptr ? "cannot be parsed" : parser.problem;
+  if (parser.context != nullptr) out = std::string(parser.context) + ", " + out;
+  return out;
+}
 
 }  // namespace
 
@@ -192,15 +251,16 @@ std::shared_ptr<Tree> parse_yaml(const std::shared_ptr<const Source>& source,
                                  const ReadLimits& limits) {
   check_text(*source, limits);
   Builder builder(source, limits);
-  try {
-    std::istringstream in(source->text);
-    YAML::Parser parser(in);
-    while (parser.HandleNextDocument(builder)) {
+  Parser reader(source->text);
+  for (bool over = false; !over;) {
+    Event next;
+    if (yaml_parser_parse(&reader.parser, &next.event) == 0) {
+      const Mark& mark = reader.parser.problem_mark;
+      throw error_at(*source, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1,
+                     "is not valid YAML: " + printable(problem(reader.parser), 200));
     }
-  } catch (const YAML::Exception& e) {
-    const int line = e.mark.line + 1;
-    throw error_at(*source, line, character_column(*source, line, e.mark.column + 1),
-                   "is not valid YAML: " + printable(e.msg, 200));
+    builder.take(next.event);
+    over = next.event.type == YAML_STREAM_END_EVENT;
   }
   const auto tree = builder.tree();
   if (tree->nodes.empty() || tree->nodes.front().kind == Node::Kind::null) {

@@ -140,8 +140,7 @@ Value Value::at(std::string_view key) const {
   for (const int child : node().children) {  // a misspelt required key is both unknown and missing
     const Node& c = tree_->nodes[static_cast<std::size_t>(child)];
     if (!c.known && nearest(c.key, {std::string(key)}) == key) {
-      throw error_at(*c.source, c.key_line, character_column(*c.source, c.key_line, c.key_column),
-                     unknown_key(c, {std::string(key)}));
+      throw error_at(*c.source, c.key_line, c.key_column, unknown_key(c, {std::string(key)}));
     }
   }
   throw error(fmt::format("lacks the key '{}'{}", key, path().empty() ? "" : " in " + path()));
@@ -151,8 +150,7 @@ void Value::no_unknown_keys() const {
   for (const int child : node().children) {
     const Node& c = tree_->nodes[static_cast<std::size_t>(child)];
     if (c.known) continue;
-    const int column = character_column(*c.source, c.key_line, c.key_column);
-    throw error_at(*c.source, c.key_line, column, unknown_key(c, node().asked));
+    throw error_at(*c.source, c.key_line, c.key_column, unknown_key(c, node().asked));
   }
 }
 
@@ -246,7 +244,7 @@ double Value::quantity(units::Dimension d, double low, double high) const {
 Location Value::where() const {
   if (node_ < 0) return {};
   const Node& n = node();
-  return {n.source->file, n.line, character_column(*n.source, n.line, n.column)};
+  return {n.source->file, n.line, n.column};
 }
 
 InputError Value::error(const std::string& message) const {

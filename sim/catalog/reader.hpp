@@ -1,7 +1,7 @@
 // The typed reader over YAML: required and optional keys, units, ranges; errors print
 // file:line:column, the line and a caret. Unknown keys (with the nearest known one), duplicate
 // keys, aliases beyond a limit, deep nesting and huge scalars are errors. Only this module includes
-// yaml-cpp.
+// libyaml.
 #pragma once
 
 #include <cstdint>

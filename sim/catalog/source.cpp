@@ -89,13 +89,6 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
-int character_column(const Source& source, int line, int byte_column) {
-  if (line <= 0) return 0;
-  const std::string_view text = line_of(source.text, line);
-  const auto end = static_cast<std::size_t>(byte_column > 0 ? byte_column - 1 : 0);
-  return static_cast<int>(cells(text.substr(0, std::min(end, text.size()))).size()) + 1;
-}
-
 InputError error_at(const Source& source, int line, int column, const std::string& message) {
   const std::string file = printable(source.file, 400);
   const Location where{source.file, line, column};

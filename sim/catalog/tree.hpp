@@ -24,7 +24,7 @@ struct Node {
   std::string text;
   bool quoted = false;
   std::shared_ptr<const Source> source;
-  int line = 0, column = 0;          // of the value, from 1; 0 = not known
+  int line = 0, column = 0;          // of the value, from 1, in characters; 0 = not known
   int key_line = 0, key_column = 0;  // of the key
   int parent = -1;
   std::vector<int> children;
@@ -60,9 +60,6 @@ InputError error_at(const Source& source, int line, int column, const std::strin
 
 /// `text` made safe for a terminal: control characters become '?', at most `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 80);
-
-/// Column in characters of a byte offset in a line (both from 1).
-int character_column(const Source& source, int line, int byte_column);
 
 /// A scalar as YAML: quoted when it would not read back as itself.
 std::string yaml_scalar(std::string_view text, bool flow);

@@ -212,7 +212,6 @@ std::vector<Left> Replica::Impl::cut(Ticks now) {
       advance(clock_.now.boundary(over));
     }
   }
-  if (record_.steps == 0) open_ = false;
   close_record();
   std::vector<Left> left;
   for (const auto& rank : ranks_) {
@@ -449,8 +448,10 @@ void Replica::Impl::record() {
   }
 }
 
+// A replica lost in the instant in which its epoch began leaves none: of two epochs with one start,
+// nobody could say which came first.
 void Replica::Impl::close_record() {
-  if (open_) listener_.epoch(record_);
+  if (open_ && record_.steps > 0) listener_.epoch(record_);
   open_ = false;
 }
 

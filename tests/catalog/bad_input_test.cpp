@@ -62,7 +62,7 @@ TEST_CASE("Texts that are no data file are refused with their place", "[catalog]
   refused_text("a: [1, 2\nb: 3\n", 2, 2, "not valid YAML");
   refused_text("a: 1\n---\nb: 2\n", 2, 1, "second document");
   refused_text("a: !!int 3\n", 1, 4, "tags");
-  refused_text("a: 1\nb: *nobody\n", 2, 4, "not valid YAML");
+  refused_text("a: 1\nb: *nobody\n", 2, 4, "has no anchor");
   refused_text("a: &x [1, *x]\n", 1, 11, "refers to what it is part of");
   refused_text("? [1, 2]\n: 3\n", 1, 3, "a key must be a word");
   refused_text(std::string("a: 1\nb: \0", 9), 2, 4, "NUL byte");
