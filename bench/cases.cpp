@@ -39,8 +39,6 @@ double capacity() {
   return static_cast<double>(result.counters.completed) / to_seconds(result.end);
 }
 
-}  // namespace
-
 std::string disaggregated(const std::string& model, int prefill_tp, int decode_tp,
                           const std::string& rate) {
   return fmt::format(
@@ -56,6 +54,8 @@ std::string disaggregated(const std::string& model, int prefill_tp, int decode_t
       "  requests: 20000\n",
       model, prefill_tp, decode_tp, rate);
 }
+
+}  // namespace
 
 std::vector<Case> all_cases() {
   return {
