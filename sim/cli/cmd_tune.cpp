@@ -194,6 +194,7 @@ int tune_command(const Args& args) {
     const HoldInterrupts hold;
     study::write_folder(common.output,
                         {{"tune.json", json},
+                         {"start.resolved.yaml", scenario.resolved_yaml},
                          {"scenario.resolved.yaml", question.read(result.best).resolved_yaml}});
   }
   print(common.format == OutputFormat::json ? json : text_of(result, objectives, users));

@@ -141,9 +141,17 @@ void fill(Trial& trial, const std::string& text) {
   trial.goodput = trial.at.request_rate * trial.at.attainment;
 }
 
+// Four significant digits; from 10,000 on all of them, in groups.
+std::string figure(double value) {
+  if (std::abs(value) < 1e4) return fmt::format("{:.4g}", value);
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t i = digits.size(); i > 3 + (value < 0 ? 1 : 0);) digits.insert(i -= 3, 1, ',');
+  return digits;
+}
+
 std::string change(const std::string& what, double before, double after, const char* unit = "") {
   if (before <= 0 || std::abs(after / before - 1) < 0.05) return {};
-  return fmt::format("{} {:.4g} -> {:.4g}{}", what, before, after, unit);
+  return fmt::format("{} {} -> {}{}", what, figure(before), figure(after), unit);
 }
 
 // What moved, from the memory to the latencies: the chain of cause and effect at the same load.

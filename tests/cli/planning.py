@@ -76,6 +76,13 @@ def test_tune(bench):
     found = bench.json(0, *tune)
     bench.check(found.get("base", {}).get("capacity", 0) > 0, "the set-up as it is sustains something")
     bench.check(all(t.get("cause") or t.get("reason") for t in found.get("trials", [])), "causes")
+    bench.check(not any("e+" in t.get("cause", "") for t in found["trials"]), "causes are for people")
+    bench.exits(0, *tune, "--output", "tuned")
+    for side in ("start", "scenario"):
+        bench.exits(0, "run", f"tuned/{side}.resolved.yaml")
+    best = found.get("best", {})
+    bench.check(bench.read("tuned", "start.resolved.yaml") != bench.read("tuned", "scenario.resolved.yaml") or not best,
+                "the start is the set-up as it was")
     bench.write("observed.json", '{"mean_ttft_ms": 100000, "mean_tpot_ms": 10}')
     out, _ = bench.exits(0, *tune, "--observed", "observed.json")
     bench.check("Outside the model's 90 % band" in out, out[:600])

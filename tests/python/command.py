@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ def children() -> set[int]:
     """Processes that this one started and that are still there."""
     found = ""
     for task in Path("/proc/self/task").iterdir():
-        found += (task / "children").read_text() + " "
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended since
+            found += (task / "children").read_text() + " "
     return {int(pid) for pid in found.split()}
 
 
