@@ -43,7 +43,7 @@ PoolSpec pool_of(const Scenario& s) {
 PoolSpec load_pool(const Value& v, const Value& all, const Catalog& catalog,
                    const ProfileOverrides& profiles, Scenario s) {
   const Value role = v.find("role"), replicas = v.find("replicas"), own_engine = v.find("engine"),
-              own_memory = v.find("memory");
+              own_memory = v.find("memory"), price = v.find("price");
   if (!v.find("model").present() && !all.find("model").present()) (void)v.at("model");
   load_model_part(v, catalog, profiles.model, s);
   if (replicas.present()) s.replicas = static_cast<int>(replicas.integer(1, max_replicas));
@@ -55,6 +55,12 @@ PoolSpec load_pool(const Value& v, const Value& all, const Catalog& catalog,
   PoolSpec pool = pool_of(s);
   if (role.present()) {
     pool.role = static_cast<PoolRole>(choice(role, {"serve", "prefill", "decode"}));
+  }
+  if (price.present()) {
+    // In the currency of the scenario's sheets, so that the pools add up.
+    pool.currency = s.prices.empty() ? PriceSheet().currency : catalog.prices(s.prices[0]).currency;
+    pool.price = load_money(price, pool.currency);
+    if (pool.price <= 0) throw price.error("a price is more than nothing");
   }
   const Policy p = pool.engine.policy;
   const bool hands_over = p == Policy::vllm_v1 || p == Policy::sglang || p == Policy::trtllm;

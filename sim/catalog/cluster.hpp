@@ -30,6 +30,8 @@ struct PoolSpec {
   std::optional<std::int64_t> num_gpu_blocks;
   std::optional<double> kv_bytes, reserve_bytes, weights_bytes;
   std::vector<CacheTierSpec> cache_tiers;
+  double price = 0;      // of one GPU a month, if not a sheet's
+  std::string currency;  // of that
 };
 
 /// Parameters of routers; each is used by the one named.

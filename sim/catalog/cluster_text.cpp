@@ -33,6 +33,7 @@ std::string pool_text(const Scenario& s, const PoolSpec& pool, const Catalog& ca
   for (const auto& [knob, value] : write_knobs(pool.knobs, pool.engine.policy)) {
     out += "      " + knob + ": " + value + "\n";
   }
+  if (pool.price > 0) out += fmt::format("    price: {} {}/month\n", pool.price, pool.currency);
   const std::string memory = memory_text(scenario_of_pool(s, pool));
   if (!memory.empty()) out += "    " + memory;
   return out;

@@ -272,10 +272,10 @@ Scenario load_scenario(const Value& v, const Catalog& catalog, const ProfileOver
     load_speculation(v.at("engine"), v.find("speculation"), catalog, s);
     if (const Value x = v.find("memory"); x.present()) load_memory_part(x, s);
   }
+  if (const Value x = v.find("prices"); x.present()) load_prices_part(x, catalog, s);
   load_cluster(v, catalog, profiles, s);
   s.workload = load_workload(v.at("workload"), folder_of(file));
   if (const Value x = v.find("slo"); x.present()) load_slo(x, s.slo);
-  if (const Value x = v.find("prices"); x.present()) load_prices_part(x, catalog, s);
   if (const Value x = v.find("seed"); x.present()) {
     s.seed = static_cast<std::uint64_t>(x.integer(0, INT64_MAX));
   }

@@ -148,13 +148,15 @@ std::string points_json(const std::string& command, const std::vector<study::Poi
   for (const auto& p : points) list.push_back(Json::parse(study::to_text(p)));
   for (const auto& s : set_ups) {
     Json costs = Json::array();
-    for (const auto& c : s.costs)
+    for (const auto& c : s.costs) {
       costs.push_back({{"sheet", c.sheet},
                        {"currency", c.currency},
                        {"per_month", c.per_month},
                        {"sold_together", c.sold},
                        {"sold_per_month", c.sold_per_month},
                        {"per_million_output_tokens", c.per_million_tokens}});
+      for (const auto& [pool, month] : c.pools) costs.back()["pools"][pool] = month;
+    }
     Json at = nullptr;
     if (s.at_slo)
       at = {{"users", s.at_slo->none ? Json(nullptr) : Json(s.at_slo->users)},
@@ -208,10 +210,14 @@ std::string run_text(const study::Point& p) {
   for (const auto& [name, title] : {std::pair{"ttft", "TTFT"},
                                     {"ttft_queue", "  queue"},
                                     {"ttft_prefill", "  prefill"},
+                                    {"ttft_transfer", "  transfer"},
+                                    {"ttft_first_decode", "  first decode"},
                                     {"tpot", "TPOT"},
                                     {"itl", "ITL"},
                                     {"e2el", "E2EL"}}) {
-    latency.row({title, milliseconds(p, (std::string("mean_") + name + "_ms").c_str()),
+    const std::string mean = std::string("mean_") + name + "_ms";
+    if (title[0] == ' ' && !p.metric(mean)) continue;  // only prefill and decode apart have all
+    latency.row({title, milliseconds(p, mean.c_str()),
                  milliseconds(p, (std::string("median_") + name + "_ms").c_str()),
                  milliseconds(p, (std::string("p99_") + name + "_ms").c_str())});
   }

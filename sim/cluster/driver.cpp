@@ -11,31 +11,6 @@ namespace servegrid::cluster {
 using workload::Request;
 using workload::RequestId;
 
-namespace {
-
-// Each GPU copies its own part of a block over its own PCIe link; 0: no swapping.
-engine::SwapSpace swap_of(const catalog::PoolSpec& pool, double block_bytes) {
-  if (!pool.knobs.swap_preempted) return {};
-  if (block_bytes <= 0 || pool.gpu.host_bandwidth <= 0) {
-    throw InputError("preemption_mode swap: the bandwidth between GPU and host is not known");
-  }
-  return {static_cast<std::int64_t>(pool.knobs.swap_space / block_bytes),
-          to_ticks(block_bytes / pool.gpu.host_bandwidth)};
-}
-
-// Sizes and bandwidths are per GPU, as the block is.
-std::vector<engine::CacheTier> tiers_of(const catalog::PoolSpec& pool, double block_bytes) {
-  std::vector<engine::CacheTier> tiers;
-  for (const catalog::CacheTierSpec& tier : pool.cache_tiers) {
-    if (block_bytes <= 0) throw InputError("cache tiers need the size of a KV block");
-    tiers.push_back({static_cast<std::int64_t>(tier.bytes / block_bytes),
-                     to_ticks(block_bytes / tier.bandwidth)});
-  }
-  return tiers;
-}
-
-}  // namespace
-
 Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
                const RunOptions& options)
     : options_(options),
@@ -77,70 +52,6 @@ Driver::Driver(const catalog::Scenario& scenario, std::vector<PoolModel> models,
   if (options_.check_events || check_by_environment()) invariants_.emplace(configs_);
 }
 
-void Driver::build(const catalog::Scenario& scenario) {
-  const std::size_t count = placement_.replicas.size();
-  fleet_.outstanding.assign(count, 0);
-  fleet_.replicas.reserve(count);
-  next_.assign(count, engine::never);
-  reserved_.assign(count, 0);
-  incoming_.assign(count, 0);
-  want_room_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Place& place = placement_.replicas[i];
-    const auto p = static_cast<std::size_t>(place.pool);
-    const PoolModel& model = models_[p];
-    engine::ReplicaConfig config;
-    config.policy = pools_[p].engine.policy;
-    config.knobs = pools_[p].knobs;
-    if (model.block_tokens > 0) config.knobs.block_size = model.block_tokens;
-    config.pool = {model.num_blocks, config.knobs.block_size, model.blocks_fixed};
-    config.swap = swap_of(pools_[p], model.block_bytes);
-    config.ranks = pools_[p].parallel.dp;
-    config.stages = pools_[p].parallel.pp;
-    if (spec_.pools.empty()) config.pace = engine::pace_of(scenario.speculation, scenario.seed);
-    config.tiers = tiers_of(pools_[p], model.block_bytes);
-    config.index = static_cast<int>(i);
-    config.leap = options_.leap;
-    configs_.push_back(config);
-    fleet_.replicas.push_back(make_replica(static_cast<int>(i)));
-    fleet_.num_blocks.push_back(model.num_blocks);
-    heap_.push_back(i);
-    place_.push_back(i);
-    result_.replicas.push_back({place.pool, place.gpus, model.num_blocks, 0, 0});
-    result_.num_blocks = std::max(result_.num_blocks, model.num_blocks);
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, share] : spec_.models) names.push_back(name);
-  if (names.empty()) names.push_back(pools_.front().model.name);
-  services_.resize(names.size());
-  if (names.size() > 1) model_draws_ = std::make_unique<workload::Stream>(scenario.seed, "model");
-  for (std::size_t p = 0; p < pools_.size(); ++p) {
-    const auto it = std::find(names.begin(), names.end(), pools_[p].model.name);
-    const auto s = static_cast<std::size_t>(it - names.begin());
-    const bool decode = pools_[p].role == catalog::PoolRole::decode;
-    disaggregated_ = disaggregated_ || decode;
-    service_of_pool_.push_back(static_cast<int>(s));
-    (decode ? services_[s].decode_pools : services_[s].pools).push_back(static_cast<int>(p));
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto p = static_cast<std::size_t>(placement_.replicas[i].pool);
-    Service& s = services_[static_cast<std::size_t>(service_of_pool_[p])];
-    const bool decode = pools_[p].role == catalog::PoolRole::decode;
-    (decode ? s.decode_ready : s.ready).push_back(static_cast<int>(i));
-  }
-  for (Service& s : services_) {
-    s.router = options_.custom.router
-                   ? options_.custom.router(fleet_)
-                   : make_router(scenario.router, fleet_, spec_.router, scenario.seed);
-    s.decode_router = make_router(spec_.router.decode, fleet_, spec_.router, scenario.seed);
-  }
-}
-
-engine::Replica Driver::make_replica(int replica) {
-  const auto p = static_cast<std::size_t>(pool_of(replica));
-  return {configs_[static_cast<std::size_t>(replica)], *models_[p].steps, *this};
-}
-
 Ticks Driver::next_event() {
   if (stopped_) return no_event;
   // The source's own next arrival joins the queue when the one before it has left.
@@ -151,15 +62,21 @@ Ticks Driver::next_event() {
     own_arrival_queued_ = true;
     expect(*own);
   }
+  const Ticks next = next_due();
+  if (next == no_event && live_ == 0) return no_event;
+  if (next <= stop_at_) return next;
+  if (!flow_of_.empty()) return stop_at_;  // a flow may end before it
+  cut();
+  return no_event;
+}
+
+Ticks Driver::next_due() {
   const Ticks arrival = arrivals_.empty() ? no_event : arrivals_.top().at;
-  const Ticks replica = next_[heap_.front()];
+  const Ticks replica = agenda_.next();
   // Operations alone would go on for ever.
   if (arrival == no_event && replica == no_event && live_ == 0) return no_event;
   const Ticks timer = timers_.empty() ? no_event : timers_.next();
-  const Ticks next = std::min({arrival, replica, next_deadline(), timer});
-  if (next <= stop_at_) return next;
-  cut();
-  return no_event;
+  return std::min({arrival, replica, next_deadline(), timer});
 }
 
 void Driver::run(std::int64_t events, Ticks until) {
@@ -168,12 +85,13 @@ void Driver::run(std::int64_t events, Ticks until) {
     if (next == no_event || next > until || limit_reached()) return;
     if (next < now_) throw RunError("event loop: an event lies before the one handled last");
     now_ = next;
+    if (next == stop_at_ && next_due() > next) return cut();
     if (invariants_) invariants_->event(now_);
     // At one instant arrivals come first, so that an idle replica starts with all of them, then
     // replicas, then clients that give up, then timers.
     if (!arrivals_.empty() && arrivals_.top().at == next) {
       arrive();
-    } else if (const std::size_t first = heap_.front(); next_[first] == next) {
+    } else if (const std::size_t first = agenda_.first(); agenda_.next() == next) {
       fleet_.replicas[first].advance(now_);
       update(first);
       if (invariants_) {
@@ -320,61 +238,6 @@ void Driver::first_token(RequestId id, Ticks at) {
   if (!prefills(record(id).replica)) record(id).first_token = at;
 }
 
-// Whichever comes first ends the request for its client, who no longer waits for the engine.
-void Driver::left(RequestId id, Ticks at) {
-  const Request& request = in_flight_.at(id);
-  metrics::RequestRecord& r = record(id);
-  const bool timed_out = request.timeout > 0 && at - request.arrival == request.timeout;
-  r.finish = at;
-  if (r.first_token > at) r.first_token = -1;
-  r.outcome = timed_out ? metrics::Outcome::failed : metrics::Outcome::cancelled;
-  r.reason = timed_out ? metrics::timed_out : "cancelled by its client";
-  ended(id, at, false);
-}
-
-Ticks Driver::next_deadline() {
-  while (!deadlines_.empty()) {
-    const Due& next = deadlines_.top();
-    if (record(next.id).outcome == metrics::Outcome::in_flight) return next.at;
-    deadlines_.pop();
-  }
-  return no_event;
-}
-
-void Driver::give_up() {
-  const RequestId id = deadlines_.top().id;
-  deadlines_.pop();
-  withdraw(id);
-  if (disaggregated_) give_room_everywhere();
-  left(id, now_);
-}
-
-// Takes a request from wherever it is: a replica, a transfer, or the queue in front of them.
-void Driver::withdraw(RequestId id) {
-  if (record(id).replica < 0) {
-    Service& s = service_of(id);
-    s.parked.erase(std::remove(s.parked.begin(), s.parked.end(), id), s.parked.end());
-    return;
-  }
-  const auto r = static_cast<std::size_t>(record(id).replica);
-  if (disaggregated_ && prefills(record(id).replica)) {
-    const bool kept = result_.handovers[static_cast<std::size_t>(id)].prefilled >= 0;
-    give_up_transfer(id);
-    if (kept) return release_prefill(id);
-  } else if (disaggregated_) {
-    unreserve(id);
-  }
-  fleet_.replicas[r].abort(id, now_);
-  update(r);
-  vacate(record(id).replica);
-}
-
-// Of a prefill replica: its only token reaches nobody.
-void Driver::aborted(RequestId id, Ticks, std::int64_t generated) {
-  if (invariants_) invariants_->gone(id);
-  if (!prefills(record(id).replica)) record(id).generated_tokens = generated;
-}
-
 void Driver::finished(RequestId id, Ticks at) {
   record(id).generated_tokens = record(id).output_tokens;
   if (record(id).outcome != metrics::Outcome::in_flight) {
@@ -408,46 +271,6 @@ void Driver::rejected(RequestId id, Ticks at, const std::string& reason) {
   ended(id, at, false);
 }
 
-// Epochs are told when they end, which may be late; the order of the timeline is that of their
-// starts. An epoch waits until no replica is in one that began before it.
-void Driver::epoch(const metrics::Epoch& epoch) {
-  if (invariants_) invariants_->epoch(epoch);
-  if (fleet_.replicas.size() == 1) {
-    add_to_timeline(epoch);
-    return;
-  }
-  late_.push_back(epoch);
-  if (late_.size() < late_limit_) return;
-  Ticks before = now_;
-  for (const engine::Replica& replica : fleet_.replicas) {
-    before = std::min(before, replica.open_since());
-  }
-  flush_timeline(std::min(before, epoch.start));
-}
-
-void Driver::add_to_timeline(const metrics::Epoch& epoch) {
-  result_.timeline.push_back(epoch, options_.timeline && options_.requests);
-  if (pools_.size() < 2) return;
-  result_.pool_sums.resize(pools_.size());
-  result_.pool_sums[static_cast<std::size_t>(pool_of(epoch.replica))].add(epoch);
-}
-
-void Driver::flush_timeline(Ticks before) {
-  const auto open = std::partition(late_.begin(), late_.end(),
-                                   [before](const metrics::Epoch& e) { return e.start >= before; });
-  // Sorted by their places: an epoch is as large as eight of them.
-  std::vector<std::pair<Ticks, const metrics::Epoch*>> order;
-  order.reserve(static_cast<std::size_t>(late_.end() - open));
-  for (auto e = open; e != late_.end(); ++e) order.emplace_back(e->start, &*e);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second->replica < b.second->replica;
-  });
-  for (const auto& [start, epoch] : order) add_to_timeline(*epoch);
-  late_.erase(open, late_.end());
-  // Each look sorts what waits and asks every replica: seldom enough to cost little an epoch.
-  late_limit_ = 2 * late_.size() + 16 * fleet_.replicas.size();
-}
-
 void Driver::ended(RequestId id, Ticks at, bool completed) {
   result_.end = std::max(result_.end, at);
   --live_;
@@ -457,97 +280,8 @@ void Driver::ended(RequestId id, Ticks at, bool completed) {
   if (precision_ > 0) look_at_precision();
 }
 
-// Counters of a replica that is gone or at the end. A prefill replica's only token and its requests
-// are counted where they are decoded.
-void Driver::retire(const engine::Replica& replica, bool prefill) {
-  metrics::Counters one = replica.counters();
-  if (prefill) {  // its requests are counted where they are decoded
-    one.requests = one.completed = one.rejected = one.aborted = 0;
-    one.tokens_generated = one.tokens_lost = 0;
-  }
-  result_.counters += one;
-}
-
-metrics::RunResult Driver::take_result() {
-  for (std::size_t r = 0; r < fleet_.replicas.size(); ++r) {
-    retire(fleet_.replicas[r], prefills(static_cast<int>(r)));
-  }
-  metrics::Counters& all = result_.counters;
-  if (operations_ || disaggregated_) {
-    // Requests may have been sent more than once, or ended in front of the replicas.
-    all.requests = static_cast<std::int64_t>(result_.requests.size());
-    all.rejected = std::count_if(
-        result_.requests.begin(), result_.requests.end(),
-        [](const metrics::RequestRecord& r) { return r.outcome == metrics::Outcome::rejected; });
-  }
-  for (metrics::ReplicaRecord& record : result_.replicas) record.held = record.ready = result_.end;
-  if (operations_) {
-    all.faults = operations_->faults();
-    operations_->account(result_.end, result_.replicas);
-  }
-  flush_timeline(engine::never);
-  const std::int64_t arrived = sums_ ? sums_->requests + static_cast<std::int64_t>(records_.size())
-                                     : static_cast<std::int64_t>(result_.requests.size());
-  if (!stopped_ && arrived != source_->total()) {
-    throw RunError("event loop: " + std::to_string(arrived) + " of " +
-                   std::to_string(source_->total()) + " requests arrived");
-  }
-  if (records_.size() > 0) {
-    throw RunError("event loop: " + std::to_string(records_.size()) +
-                   " requests neither ended nor have an event to wait for");
-  }
-  result_.request_sums = sums_;
-  for (const auto& r : result_.requests) {
-    if (!stopped_ && r.outcome == metrics::Outcome::in_flight) {
-      throw RunError("event loop: request " + std::to_string(r.id) +
-                     " neither ended nor has an event to wait for");
-    }
-  }
-  all.completed -= unheard_;
-  all.aborted += unheard_;
-  if (stopped_) {  // a replica may not have seen yet that a client left
-    all.aborted =
-        std::count_if(result_.requests.begin(), result_.requests.end(), [](const auto& r) {
-          return r.outcome == metrics::Outcome::failed || r.outcome == metrics::Outcome::cancelled;
-        });
-  }
-  result_.notes = source_->notes();
-  if (options_.check) metrics::check_conservation(result_);
-  return std::move(result_);
-}
-
-bool Driver::before(std::size_t a, std::size_t b) const {
-  return next_[a] != next_[b] ? next_[a] < next_[b] : a < b;
-}
-
 void Driver::update(std::size_t replica) {
-  next_[replica] = fleet_.replicas[replica].next_event();
-  sift_up(place_[replica]);
-  sift_down(place_[replica]);
-}
-
-void Driver::sift_up(std::size_t place) {
-  while (place > 0) {
-    const std::size_t parent = (place - 1) / 2;
-    if (!before(heap_[place], heap_[parent])) return;
-    std::swap(heap_[place], heap_[parent]);
-    std::swap(place_[heap_[place]], place_[heap_[parent]]);
-    place = parent;
-  }
-}
-
-void Driver::sift_down(std::size_t place) {
-  for (;;) {
-    std::size_t least = place;
-    for (std::size_t child = 2 * place + 1; child < std::min(2 * place + 3, heap_.size());
-         ++child) {
-      if (before(heap_[child], heap_[least])) least = child;
-    }
-    if (least == place) return;
-    std::swap(heap_[place], heap_[least]);
-    std::swap(place_[heap_[place]], place_[heap_[least]]);
-    place = least;
-  }
+  agenda_.set(replica, fleet_.replicas[replica].next_event());
 }
 
 }  // namespace servegrid::cluster

@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "cluster/agenda.hpp"
 #include "cluster/event_loop.hpp"
 #include "cluster/id_table.hpp"
 #include "cluster/invariants.hpp"
@@ -85,6 +86,8 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
 
   void build(const catalog::Scenario& scenario);
   [[nodiscard]] engine::Replica make_replica(int replica);
+  /// Of arrivals, replicas, clients and timers; flows are SimGrid's.
+  [[nodiscard]] Ticks next_due();
   void expect(const workload::Request& request);
   void arrive();
   void handle(const Timer& timer);
@@ -134,9 +137,6 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   [[nodiscard]] bool limit_reached();
   void drop_those_to_come();
   void update(std::size_t replica);
-  void sift_up(std::size_t place);
-  void sift_down(std::size_t place);
-  [[nodiscard]] bool before(std::size_t a, std::size_t b) const;
   [[nodiscard]] Service& service_of(workload::RequestId id) {
     return services_[services_.size() > 1 ? service_of_[static_cast<std::size_t>(id)] : 0];
   }
@@ -164,9 +164,7 @@ class Driver final : public EventLoop, public engine::Listener, public Crew {
   std::vector<std::uint8_t> service_of_;  // by request; empty when there is one model
   std::unique_ptr<workload::Stream> model_draws_;
   bool disaggregated_ = false;
-  // Replicas as a heap by (next event, index); place_ is where each one is.
-  std::vector<std::size_t> heap_, place_;
-  std::vector<Ticks> next_;
+  Agenda agenda_;
   // Arrivals to come: all that follow from an end, and one of the source's own.
   std::priority_queue<Due> arrivals_;
   bool own_arrival_queued_ = false;

@@ -17,12 +17,6 @@ void Driver::need_no_records(const catalog::WorkloadSpec& w) {
 }
 
 void Driver::stop_when(const catalog::WorkloadSpec& w) {
-  if (w.duration <= 0 && w.precision <= 0) return;
-  if (disaggregated_ || operations_) {
-    throw InputError(
-        "workload: 'duration' and 'precision' stop runs of whole replicas: not with prefill and "
-        "decode pools, faults or operations; say how many 'requests' instead");
-  }
   if (w.duration > 0) stop_at_ = to_ticks(w.duration);
   precision_ = w.precision;
 }

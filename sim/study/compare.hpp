@@ -55,9 +55,10 @@ struct UsersAtSlo {
 struct Cost {
   std::string sheet, currency;
   double per_month = 0;           // for the GPUs used
-  int sold = 0;                   // smallest number sold together
+  int sold = 0;                   // smallest number sold together, over all pools
   double sold_per_month = 0;      // what that number costs
   double per_million_tokens = 0;  // output tokens, at the best point, of the GPUs used
+  std::vector<std::pair<std::string, double>> pools;  // per_month of each; empty: one pool
 };
 
 /// One set-up over all its points.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "study/compare.hpp"
+#include "study/costs.hpp"
 
 namespace servegrid::study {
 
@@ -68,30 +69,6 @@ UsersAtSlo users_at(std::vector<const Point*> points, double slo_seconds) {
   return at;
 }
 
-void add_costs(SetUp& s, const Point& p, const catalog::Catalog& catalog) {
-  const auto sheets = p.prices.empty() ? catalog.price_names() : p.prices;
-  for (const auto& name : sheets) {
-    const catalog::PriceSheet sheet = catalog.prices(name);
-    const catalog::Offer* offer = sheet.find(s.gpu, s.gpus);
-    if (offer == nullptr || offer->month(s.gpus) < 0) {
-      s.unpriced.push_back(sheet.name);
-      continue;
-    }
-    Cost cost;
-    cost.sheet = sheet.name;
-    cost.currency = sheet.currency;
-    cost.sold = offer->counts.empty() ? s.gpus : offer->counts.back();
-    for (const int count : offer->counts)
-      if (count >= s.gpus) cost.sold = std::min(cost.sold, count);
-    cost.sold = std::max(cost.sold, s.gpus);
-    cost.sold_per_month = offer->month(s.gpus);
-    cost.per_month = cost.sold_per_month * s.gpus / cost.sold;
-    const double tokens_a_month = s.best_tokens_per_second * catalog::hours_per_month * 3600;
-    cost.per_million_tokens = tokens_a_month > 0 ? cost.per_month / tokens_a_month * 1e6 : 0;
-    s.costs.push_back(cost);
-  }
-}
-
 std::string users_text(const SetUp& s) {
   if (!s.at_slo || s.at_slo->none) return "none";
   return fmt::format("{}{}", s.at_slo->at_least ? "at least " : "",
@@ -104,7 +81,8 @@ std::string cost_text(const SetUp& s, const SetUp& base) {
     for (const auto& other : base.costs) {
       if (cost.sheet != other.sheet) continue;
       const auto price = [](const SetUp& of, const Cost& c) {
-        std::string out = fmt::format("{} {} {} a month", of.gpu, grouped(c.per_month), c.currency);
+        std::string out = fmt::format("{} {} {} a month", c.pools.empty() ? of.gpu : "all pools",
+                                      grouped(c.per_month), c.currency);
         if (c.sold > of.gpus)
           out += fmt::format(", not sold singly: {} for {}", c.sold, grouped(c.sold_per_month));
         return out;

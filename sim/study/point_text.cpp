@@ -75,40 +75,52 @@ std::string to_text(const Point& p) {
   for (const auto& [name, value] : p.summary) summary[name] = value;
   Json intervals = Json::object();
   for (const auto& i : p.intervals) intervals[i.metric] = {i.low, i.high};
-  const Json json = {{"label", p.label},
-                     {"model", p.model},
-                     {"weights", p.weights},
-                     {"gpu", p.gpu},
-                     {"gpu_title", p.gpu_title},
-                     {"engine", p.engine},
-                     {"gpus", p.gpus},
-                     {"replicas", p.replicas},
-                     {"set_up", p.set_up},
-                     {"workload", p.workload},
-                     {"users", p.users},
-                     {"request_rate", p.rate},
-                     {"slo_tpot_s", optional(p.slo_tpot)},
-                     {"slo_ttft_s", optional(p.slo_ttft)},
-                     {"prices", p.prices},
-                     {"feasible", p.feasible},
-                     {"reason", p.reason},
-                     {"nearest", p.nearest},
-                     {"may_not_fit", p.may_not_fit},
-                     {"context_tokens", p.context_tokens},
-                     {"kv_capacity_tokens", p.kv_tokens},
-                     {"resident_conversations", p.resident},
-                     {"binds", p.binds},
-                     {"trust", p.trust},
-                     {"verdict", p.verdict},
-                     {"saturated", p.saturated},
-                     {"partial", p.partial.empty() ? Json(nullptr) : Json(p.partial)},
-                     {"notes", p.notes},
-                     {"classes", groups_json(p.classes)},
-                     {"tenants", groups_json(p.tenants)},
-                     {"by_replica", groups_json(p.by_replica)},
-                     {"summary", summary},
-                     {"intervals_90", intervals},
-                     {"load", load_json(p.load)}};
+  Json json = {{"label", p.label},
+               {"model", p.model},
+               {"weights", p.weights},
+               {"gpu", p.gpu},
+               {"gpu_title", p.gpu_title},
+               {"engine", p.engine},
+               {"gpus", p.gpus},
+               {"replicas", p.replicas},
+               {"set_up", p.set_up},
+               {"workload", p.workload},
+               {"users", p.users},
+               {"request_rate", p.rate},
+               {"slo_tpot_s", optional(p.slo_tpot)},
+               {"slo_ttft_s", optional(p.slo_ttft)},
+               {"prices", p.prices},
+               {"feasible", p.feasible},
+               {"reason", p.reason},
+               {"nearest", p.nearest},
+               {"may_not_fit", p.may_not_fit},
+               {"context_tokens", p.context_tokens},
+               {"kv_capacity_tokens", p.kv_tokens},
+               {"resident_conversations", p.resident},
+               {"binds", p.binds},
+               {"trust", p.trust},
+               {"verdict", p.verdict},
+               {"saturated", p.saturated},
+               {"partial", p.partial.empty() ? Json(nullptr) : Json(p.partial)},
+               {"notes", p.notes},
+               {"classes", groups_json(p.classes)},
+               {"tenants", groups_json(p.tenants)},
+               {"by_replica", groups_json(p.by_replica)},
+               {"summary", summary},
+               {"intervals_90", intervals},
+               {"load", load_json(p.load)}};
+  if (p.pools.empty()) return json.dump();
+  Json pools = Json::array();
+  for (const PoolPrice& pool : p.pools) {
+    pools.push_back({{"name", pool.name},
+                     {"gpu", pool.gpu},
+                     {"gpus", pool.gpus},
+                     {"gpus_per_replica", pool.group},
+                     {"own_price_per_gpu_month",
+                      pool.per_gpu_month > 0 ? Json(pool.per_gpu_month) : Json(nullptr)}});
+  }
+  json["pools"] = pools;
+  json["currency"] = p.currency;
   return json.dump();
 }
 
@@ -131,6 +143,14 @@ Point from_text(const std::string& text) {
     p.slo_tpot = optional(j.at("slo_tpot_s"));
     p.slo_ttft = optional(j.at("slo_ttft_s"));
     p.prices = j.at("prices").get<std::vector<std::string>>();
+    if (j.contains("pools")) {
+      for (const Json& pool : j.at("pools")) {
+        const Json& own = pool.at("own_price_per_gpu_month");
+        p.pools.push_back({pool.at("name"), pool.at("gpu"), pool.at("gpus"),
+                           pool.at("gpus_per_replica"), own.is_null() ? 0 : own.get<double>()});
+      }
+      p.currency = j.at("currency");
+    }
     p.feasible = j.at("feasible");
     p.reason = j.at("reason");
     p.nearest = j.at("nearest");

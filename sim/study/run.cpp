@@ -101,6 +101,9 @@ void describe_pools(const catalog::Scenario& s, const std::vector<catalog::PoolS
     }
     point.may_not_fit = point.may_not_fit || one.may_not_fit;
     point.gpus += pool.replicas * pool.parallel.gpus();
+    point.pools.push_back({pool.name, pool.gpu.name, pool.replicas * pool.parallel.gpus(),
+                           pool.parallel.gpus(), pool.price});
+    if (pool.price > 0) point.currency = pool.currency;
     if (pool.role != catalog::PoolRole::prefill) {
       point.resident += one.resident * pool.replicas;
       point.kv_tokens += one.kv_tokens * pool.replicas;
@@ -229,7 +232,8 @@ Point describe(const catalog::Scenario& s, const std::string& label, bool record
   point.prices = s.prices;
   point.context_tokens = conversation_tokens(s.workload);
   size_point(s, point);
-  if (const auto& pools = catalog::cluster_of(s).pools; pools.size() > 1) {
+  if (const auto& pools = catalog::cluster_of(s).pools;
+      pools.size() > 1 || (!pools.empty() && pools.front().price > 0)) {
     describe_pools(s, pools, point);
   }
   if (point.feasible) check_resources(s, point.context_tokens, true, records, stops);

@@ -63,6 +63,13 @@ struct Load {
   double flops = 0, bytes = 0;               // per GPU, of the whole run
 };
 
+/// What a pool is rented as.
+struct PoolPrice {
+  std::string name, gpu;
+  int gpus = 0, group = 0;   // of the pool; of one replica
+  double per_gpu_month = 0;  // a price of its own; 0: a sheet's
+};
+
 /// A set-up under a load, and what came out.
 struct Point {
   std::string label;
@@ -75,6 +82,8 @@ struct Point {
   double rate = 0;         // open loop [1/s]
   std::optional<double> slo_tpot, slo_ttft;  // [s]
   std::vector<std::string> prices;
+  std::vector<PoolPrice> pools;  // empty: one pool
+  std::string currency;          // of their own prices
 
   bool feasible = true;
   std::string reason, nearest;  // why not, and what would fit

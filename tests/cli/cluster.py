@@ -10,6 +10,17 @@ def test_mixed_fleet(bench):
     bench.check(point["summary"]["completed"] == 300, "all complete")
     bench.check("b200" in point["set_up"] and "h100-sxm" in point["set_up"], point["set_up"])
     bench.check(point["model"] == "llama-3.1-70b + llama-3.1-8b", point["model"])
+    priced = bench.json(0, "compare", "mixed_fleet", "--set", "workload.requests=300")
+    (set_up,) = priced["set_ups"]
+    for cost in set_up["costs"]:
+        pools, tokens = cost["pools"], set_up["best_output_throughput"] * 730 * 3600
+        bench.check(abs(pools["old"] - 4 * 0.60 * 730) < 1e-6 and abs(pools["small"] - 2 * 0.60 * 730) < 1e-6, pools)
+        bench.check(pools["new"] > 2 * 1000, f"two B200 by the sheet: {pools}")
+        bench.check(abs(sum(pools.values()) - cost["per_month"]) < 1e-6, f"the pools add up: {cost}")
+        bench.check(abs(cost["per_million_output_tokens"] - cost["per_month"] / tokens * 1e6) < 1e-6, cost)
+    for price, what in (("0.60", "currency and period"), ("0.60 EUR/h", "EUR/h"), ("0 USD/h", "more than nothing")):
+        _, error = bench.exits(2, "run", "mixed_fleet", "--set", f"pools.old.price={price}")
+        bench.check(what in error, error)
 
 
 def test_disaggregated(bench):
@@ -27,6 +38,22 @@ def test_disaggregated(bench):
     once = bench.read("split", "requests.csv")
     bench.exits(0, "run", "disaggregated", "--set", "workload.requests=50", "--no-leap", "--output", "split")
     bench.check(bench.read("split", "requests.csv") == once, "leaps change nothing")
+
+
+def test_stopped_with_transfers_under_way(bench):
+    point = bench.json(0, "run", "disaggregated_steady", "--set", "workload.duration=3 min", "--output", "cut")
+    summary = point["summary"]
+    bench.check(abs(summary["duration"] - 180) < 5, f"stopped at its time: {summary['duration']}")
+    bench.check(summary["in_flight"] > 0 and summary["completed"] > 1000, "what is in flight is said")
+    once = bench.read("cut", "requests.csv")
+    bench.exits(0, "run", "disaggregated_steady", "--set", "workload.duration=3 min", "--no-leap", "--output", "cut")
+    bench.check(bench.read("cut", "requests.csv") == once, "leaps change nothing")
+    text, _ = bench.exits(0, "run", "disaggregated_steady", "--set", "workload.duration=1 min", "--set",
+                          "workload.warmup=10 s")
+    bench.check("first decode" in text and "transfer" in text, "the table splits TTFT whole")
+    exact = bench.json(0, "run", "disaggregated", "--set", "workload.requests=20000", "--set",
+                       "workload.precision=10 %", "--set", "workload.open.rate=3 /s", "--set", "workload.warmup=auto")
+    bench.check(100 < exact["summary"]["completed"] < 19000, f"stopped when known to 10 %: {exact['summary']}")
 
 
 def test_routers(bench):

@@ -217,6 +217,51 @@ TEST_CASE("leaps change nothing where replicas of both halves fail", "[pools]") 
   }
 }
 
+TEST_CASE("stopped at a time, what had ended by then is as in the whole run", "[pools]") {
+  for (const bool layer_wise : {false, true}) {
+    catalog::Scenario s = split(Kind::open, 2, 2, 2);
+    catalog::ClusterSpec spec = spec_of(s);
+    spec.transfer.layer_wise = layer_wise;
+    spec.faults.mttf = 20;
+    spec.faults.mttr = 1;
+    spec.faults.attempts = 4;
+    toy::set(s, spec);
+    const toy::Steps steps(0.01, 1e-6);
+    std::vector<cluster::PoolModel> models(2, toy::model(steps, 90));
+    const auto whole = rows(on_simgrid(s, models));
+    std::size_t in_flight = 0;
+    for (const double at : {0.5, 1.234, 2.0, 3.21, 4.321}) {
+      s.workload.duration = at;
+      const std::string text = on_simgrid(s, models);
+      CHECK((on_simgrid(s, models, false) == text));
+      const auto stopped = rows(text);
+      REQUIRE(stopped.size() < whole.size());
+      REQUIRE(!stopped.empty());
+      for (const auto& row : stopped) {
+        if (row.at(4) == "in_flight") {
+          ++in_flight;
+          continue;
+        }
+        std::vector<std::string> same = whole.at(std::stoul(row.front()));
+        same.resize(row.size());  // its attempts are told where any request had several
+        CHECK(row == same);
+      }
+    }
+    CHECK(in_flight > 0);
+  }
+}
+
+TEST_CASE("stopped when the means are known, with transfers under way", "[pools]") {
+  catalog::Scenario s = split(Kind::closed, 2, 2);
+  s.workload.requests = 100'000;
+  s.workload.precision = 0.05;
+  const toy::Steps steps(0.01, 1e-6);
+  const std::vector<cluster::PoolModel> models(2, toy::model(steps, 90));
+  const auto stopped = rows(on_simgrid(s, models));
+  CHECK(stopped.size() > 100);
+  CHECK(stopped.size() < 50'000);
+}
+
 TEST_CASE("a transfer needs SimGrid", "[pools]") {
   const catalog::Scenario s = split(Kind::open, 1, 1);
   CHECK_THROWS_AS(cluster::simulate(s, {toy::model(fast, 90), toy::model(fast, 90)}), RunError);

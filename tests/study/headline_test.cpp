@@ -104,3 +104,47 @@ TEST_CASE("a point survives its text") {
   CHECK(q.load.seconds_by_bound == p.load.seconds_by_bound);
   CHECK_THROWS(study::from_text("{}"));
 }
+
+TEST_CASE("pools are rented one by one, and their costs add up") {
+  Point p = point("a", 10, 40, 1000);
+  p.prices = {"per-gpu-2026-11"};
+  const auto sheet = catalog::Catalog(SERVEGRID_SOURCE_DIR).prices("per-gpu-2026-11");
+  const double b200 = sheet.find("b200", 2)->month(2), h100 = sheet.find("h100-sxm", 8)->month(8);
+  p.pools = {{"new", "b200", 2, 1, 0}, {"old", "h100-sxm", 24, 4, 0}};
+  const auto rented = set_ups({p})[0].costs;
+  REQUIRE(rented.size() == 1);
+  CHECK(rented[0].per_month == Approx(b200 + 3 * h100));
+  REQUIRE(rented[0].pools.size() == 2);
+  CHECK(rented[0].pools[1].first == "old");
+  CHECK(rented[0].pools[1].second == Approx(3 * h100));
+  CHECK(rented[0].per_million_tokens ==
+        Approx((b200 + 3 * h100) / (1000 * 3600.0 * catalog::hours_per_month) * 1e6));
+
+  p.currency = "USD";
+  p.pools[1].per_gpu_month = 100;
+  CHECK(set_ups({p})[0].costs.at(0).per_month == Approx(b200 + 2400));
+  p.pools[0].per_gpu_month = 1000;
+  const auto own = set_ups({p})[0].costs;
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].sheet == "own prices");
+  CHECK(own[0].per_month == Approx(2000 + 2400));
+
+  p.pools[0] = {"new", "unheard-of", 2, 1, 0};
+  const auto none = set_ups({p})[0];
+  CHECK(none.costs.empty());
+  CHECK(none.unpriced == std::vector<std::string>{"per-gpu-2026-11"});
+}
+
+TEST_CASE("what a point says of its pools survives the way between processes") {
+  Point p = point("a", 10, 40, 1000);
+  p.pools = {{"new", "b200", 2, 1, 0}, {"old", "h100-sxm", 8, 4, 450.5}};
+  p.currency = "USD";
+  const Point back = study::from_text(study::to_text(p));
+  REQUIRE(back.pools.size() == 2);
+  CHECK(back.pools[0].per_gpu_month == 0);
+  CHECK(back.pools[1].name == "old");
+  CHECK(back.pools[1].gpus == 8);
+  CHECK(back.pools[1].group == 4);
+  CHECK(back.pools[1].per_gpu_month == 450.5);
+  CHECK(back.currency == "USD");
+}
