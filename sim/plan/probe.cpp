@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "catalog/cluster.hpp"
 #include "cluster/simulate.hpp"
 #include "metrics/quantile.hpp"
 #include "metrics/summary.hpp"
@@ -177,11 +178,31 @@ bool Measured::meets(const Objectives& objectives, double ttft_scale) const {
   return true;
 }
 
-Rig::Rig(catalog::Scenario scenario) : scenario_(std::move(scenario)) {
-  if (scenario_.workload.kind == Kind::trace)
+namespace {
+
+// What a search for a load does not cover: an answer would pass over it in silence.
+void refuse_unsearched(const catalog::Scenario& s) {
+  if (s.workload.kind == Kind::trace)
     throw InputError(
         "a trace has its own arrivals: there is no rate to raise (use an open loop, a closed loop "
         "or conversations)");
+  if (catalog::pools_of(s).size() > 1)
+    throw InputError(
+        "a load is searched for one kind of replica, and this scenario has several pools (run and "
+        "compare take them: try loads with --set)");
+  for (const catalog::ClassSpec& c : s.workload.classes) {
+    if (c.slo.ttft || c.slo.tpot || c.slo.e2el)
+      throw InputError(fmt::format(
+          "the class '{}' has objectives of its own, and a load is searched for objectives of all "
+          "requests (leave the class's slo out; run shows the goodput of each class)",
+          c.name));
+  }
+}
+
+}  // namespace
+
+Rig::Rig(catalog::Scenario scenario) : scenario_(std::move(scenario)) {
+  refuse_unsearched(scenario_);
   const study::Point point = study::describe(scenario_, scenario_.name);
   if (!point.feasible)
     throw InfeasibleError(point.reason + (point.nearest.empty() ? "" : "; " + point.nearest));

@@ -70,6 +70,14 @@ def test_import(bench):
     bench.exits(0, "run", "imported/scenario.yaml")
 
 
+def test_what_a_search_does_not_cover_is_refused(bench):
+    for command, code in (("capacity", 2), ("tune", 3)):
+        _, err = bench.exits(code, command, "disaggregated", "--slo", "mean tpot <= 50 ms")
+        bench.check("several pools" in err, err)
+        _, err = bench.exits(code, command, "load_mix", "--slo", "mean tpot <= 50 ms")
+        bench.check("objectives of its own" in err, err)
+
+
 def test_tune(bench):
     tune = ["tune", *SMALL, "--concurrency", "64", "--slo", "p95 ttft <= 2 s", "--slo",
             "p95 tpot <= 20 ms", "--rounds", "1", "--least-requests", "100"]
