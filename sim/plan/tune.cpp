@@ -237,6 +237,7 @@ TuneResult tune(const ScenarioReader& read, const Objectives& objectives,
                 const TuneOptions& options) {
   TuneResult result;
   const catalog::Scenario base = read({});
+  static_cast<void>(Rig(base));  // throws what is wrong with it, as itself
   const double load = load_of(base);
   result.reproduced = reproduce(base, observed);
   for (const auto& r : result.reproduced) result.outside = result.outside || !r.inside;
